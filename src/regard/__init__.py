@@ -1,0 +1,10 @@
+"""Regard: the Transformer of "Attention Is All You Need" as software.
+
+The public names, nothing else.
+"""
+
+from regard.errors import ModelFolderError, RegardError, SettingsError
+
+__version__ = "0.1.0"
+
+__all__ = ["ModelFolderError", "RegardError", "SettingsError", "__version__"]

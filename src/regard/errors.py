@@ -1,0 +1,20 @@
+"""What can go wrong for a person who uses Regard.
+
+RegardError                 everything below; catch this one
+├── SettingsError           a setting is unknown, missing or out of range
+└── ModelFolderError        a model folder is missing, damaged, foreign or too new
+
+A message says what went wrong, where, what was expected and what to do next. Our own mistakes are `assert`s.
+"""
+
+
+class RegardError(Exception):
+    """Something that the person who runs Regard can mend; the message says how."""
+
+
+class SettingsError(RegardError):
+    """A setting is unknown, missing or out of range."""
+
+
+class ModelFolderError(RegardError):
+    """A model folder is missing, damaged, foreign or written by a newer Regard."""
