@@ -1,0 +1,1 @@
+"""Strings: sentence pairs, their normal form, cleaning, and one file per format. No tensors here."""
