@@ -2,6 +2,7 @@
 
 RegardError                 everything below; catch this one
 ├── SettingsError           a setting is unknown, missing or out of range
+├── LengthError             a text is longer than a model can take
 └── ModelFolderError        a model folder is missing, damaged, foreign or too new
 
 A message says what went wrong, where, what was expected and what to do next. Our own mistakes are `assert`s.
@@ -14,6 +15,10 @@ class RegardError(Exception):
 
 class SettingsError(RegardError):
     """A setting is unknown, missing or out of range."""
+
+
+class LengthError(RegardError):
+    """A text is longer than a model can take."""
 
 
 class ModelFolderError(RegardError):
