@@ -3,8 +3,8 @@
 The public names, nothing else.
 """
 
-from regard.errors import ModelFolderError, RegardError, SettingsError
+from regard.errors import ModelFolderError, RegardError, SettingsError, TextError
 
 __version__ = "0.1.0"
 
-__all__ = ["ModelFolderError", "RegardError", "SettingsError", "__version__"]
+__all__ = ["ModelFolderError", "RegardError", "SettingsError", "TextError", "__version__"]

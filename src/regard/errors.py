@@ -2,6 +2,7 @@
 
 RegardError                 everything below; catch this one
 ├── SettingsError           a setting is unknown, missing or out of range
+├── TextError               text that cannot be read, kept or turned into tokens
 └── ModelFolderError        a model folder is missing, damaged, foreign or too new
 
 A message says what went wrong, where, what was expected and what to do next. Our own mistakes are `assert`s.
@@ -14,6 +15,10 @@ class RegardError(Exception):
 
 class SettingsError(RegardError):
     """A setting is unknown, missing or out of range."""
+
+
+class TextError(RegardError):
+    """Text cannot be read, kept or turned into tokens."""
 
 
 class ModelFolderError(RegardError):
