@@ -146,10 +146,13 @@ def train(texts: Sequence[str], *, vocabulary: int, protected: Sequence[str], op
 def load(files: Mapping[str, bytes], *, options: Options) -> Subwords:
     """The tokeniser of a SentencePiece model that has a padding and an end piece."""
     try:
+        SentencePieceProcessor().load_from_serialized_proto(
+            files["spm"]
+        )  # the constructor takes emptiness for no model
         subwords = Subwords(model=files["spm"], options=options)
     except RuntimeError:
         raise ModelFolderError("this is not a SentencePiece model.") from None
-    if subwords.size == 0 or min(subwords.begin, subwords.end) < 0:
+    if min(subwords.begin, subwords.end) < 0:
         raise ModelFolderError("this SentencePiece model has no padding or no end piece.")
     return subwords
 
