@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from regard import ModelFolderError
-from regard.tokens import Tokenisers, TokeniserSettings, kinds, train
+from regard.tokens import Tokenisers, TokeniserSettings, kind_names, train
 from regard.tokens.tokeniser import find_kind
 
 ENGLISH = ["A small house stands by the lake.", "The lake is small, and the house is old."] * 10
@@ -17,7 +17,7 @@ GERMAN = ["Ein kleines Haus steht am See.", "Der See ist klein, und das Haus ist
 Table = dict[str, Any]
 
 
-@pytest.mark.parametrize("kind", kinds())
+@pytest.mark.parametrize("kind", kind_names())
 @pytest.mark.parametrize("joint", [True, False])
 def test_stored_tokenisers_load_as_they_were(kind: str, joint: bool) -> None:
     made = train(ENGLISH, GERMAN, TokeniserSettings(kind=kind, vocabulary=320, joint=joint, protected=(">>de<<",)))

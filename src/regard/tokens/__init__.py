@@ -5,7 +5,7 @@ Every file in `kinds` is a kind of tokeniser; `tokeniser.py` says what such a fi
 
 from regard.tokens.pair import Tokenisers
 from regard.tokens.settings import TokeniserSettings
-from regard.tokens.tokeniser import Tokeniser, kinds
+from regard.tokens.tokeniser import Tokeniser, kind_names
 from regard.tokens.training import train
 
-__all__ = ["Tokeniser", "TokeniserSettings", "Tokenisers", "kinds", "train"]
+__all__ = ["Tokeniser", "TokeniserSettings", "Tokenisers", "kind_names", "train"]

@@ -11,7 +11,7 @@ from regard.errors import SettingsError
 from regard.settings import Settings, nearest
 from regard.text.normalisation import normalise
 from regard.tokens.protection import PATTERNS
-from regard.tokens.tokeniser import SPACE, SPECIAL, find_kind, kinds
+from regard.tokens.tokeniser import SPACE, SPECIAL, find_kind, kind_names
 
 _RESERVED = re.compile("|".join((*SPECIAL, "<s>", "<0x[0-9A-F]{2}>")))  # pieces of its own, in a SentencePiece model
 _Strings = Annotated[tuple[str, ...], Field(strict=False)]  # a list, as TOML and JSON have it, will do
@@ -41,8 +41,8 @@ class TokeniserSettings(Settings):
     @field_validator("kind", "target_kind")
     @classmethod
     def _kind_exists(cls, kind: str | None) -> str | None:
-        if kind is not None and kind not in kinds():
-            raise ValueError(f"there is no tokeniser called {kind!r}; {nearest(kind, kinds())}")
+        if kind is not None and kind not in kind_names():
+            raise ValueError(f"there is no tokeniser called {kind!r}; {nearest(kind, kind_names())}")
         return kind
 
     @field_validator("patterns")

@@ -21,7 +21,7 @@ from typing import Any, Protocol, cast
 
 from regard.errors import SettingsError, TextError
 from regard.settings import Settings, nearest
-from regard.tokens import kinds as _kinds
+from regard.tokens import kinds
 
 BEGIN, END, UNKNOWN = 0, 1, 2
 SPECIAL = ("<pad>", "</s>", "<unk>")
@@ -97,16 +97,16 @@ class Kind(Protocol):
         """The tokeniser that gave these files."""
 
 
-def kinds() -> list[str]:
+def kind_names() -> list[str]:
     """The names of all kinds."""
-    return sorted(module.name for module in iter_modules(_kinds.__path__))
+    return sorted(module.name for module in iter_modules(kinds.__path__))
 
 
 def find_kind(name: str) -> Kind:
     """The file of the kind called `name`."""
-    if name not in kinds():
-        raise SettingsError(f"kind: there is no tokeniser called {name!r}; {nearest(name, kinds())}")
-    return cast("Kind", import_module(f"{_kinds.__name__}.{name}"))
+    if name not in kind_names():
+        raise SettingsError(f"kind: there is no tokeniser called {name!r}; {nearest(name, kind_names())}")
+    return cast("Kind", import_module(f"{kinds.__name__}.{name}"))
 
 
 def fingerprint(kind: str, options: Settings, files: Mapping[str, bytes]) -> str:

@@ -68,7 +68,13 @@ class Subwords:
 
     def encode(self, text: str) -> list[int]:
         """The ids of any one `text`."""
-        return self.encode_batch([self.normalise(text)])[0]
+        normal = self.normalise(text)
+        try:
+            ids: list[int] = self._processor.encode(normal, out_type=int)
+        except RuntimeError:
+            utf8(normal)
+            raise
+        return ids
 
     def encode_batch(self, texts: list[str], threads: int = 1) -> list[list[int]]:
         """The ids of each of `texts`, which are in normal form, at SentencePiece's own speed."""
