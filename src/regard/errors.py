@@ -2,6 +2,7 @@
 
 RegardError                 everything below; catch this one
 ├── SettingsError           a setting is unknown, missing or out of range
+├── TextError               text that cannot be read, kept or turned into tokens
 ├── LengthError             a text is longer than a model can take
 └── ModelFolderError        a model folder is missing, damaged, foreign or too new
 
@@ -15,6 +16,10 @@ class RegardError(Exception):
 
 class SettingsError(RegardError):
     """A setting is unknown, missing or out of range."""
+
+
+class TextError(RegardError):
+    """Text cannot be read, kept or turned into tokens."""
 
 
 class LengthError(RegardError):

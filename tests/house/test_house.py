@@ -14,7 +14,14 @@ SOURCES = sorted((ROOT / "src").rglob("*.py"))
 
 
 def test_the_public_names_are_these() -> None:
-    assert sorted(regard.__all__) == ["LengthError", "ModelFolderError", "RegardError", "SettingsError", "__version__"]
+    assert sorted(regard.__all__) == [
+        "LengthError",
+        "ModelFolderError",
+        "RegardError",
+        "SettingsError",
+        "TextError",
+        "__version__",
+    ]
     assert all(hasattr(regard, name) for name in regard.__all__)
 
 
