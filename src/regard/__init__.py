@@ -3,8 +3,8 @@
 The public names, nothing else.
 """
 
-from regard.errors import LengthError, ModelFolderError, RegardError, SettingsError, TextError
+from regard.errors import CorpusError, LengthError, ModelFolderError, RegardError, SettingsError, TextError
 
 __version__ = "0.1.0"
 
-__all__ = ["LengthError", "ModelFolderError", "RegardError", "SettingsError", "TextError", "__version__"]
+__all__ = ["CorpusError", "LengthError", "ModelFolderError", "RegardError", "SettingsError", "TextError", "__version__"]

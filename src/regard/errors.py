@@ -2,6 +2,7 @@
 
 RegardError                 everything below; catch this one
 ├── SettingsError           a setting is unknown, missing or out of range
+├── CorpusError             a corpus, in files or stored, is missing, damaged or not what it should be
 ├── TextError               text that cannot be read, kept or turned into tokens
 ├── LengthError             a text is longer than a model can take
 └── ModelFolderError        a model folder is missing, damaged, foreign or too new
@@ -16,6 +17,10 @@ class RegardError(Exception):
 
 class SettingsError(RegardError):
     """A setting is unknown, missing or out of range."""
+
+
+class CorpusError(RegardError):
+    """A corpus, in files or stored, is missing, damaged or not what it should be."""
 
 
 class TextError(RegardError):

@@ -15,6 +15,7 @@ SOURCES = sorted((ROOT / "src").rglob("*.py"))
 
 def test_the_public_names_are_these() -> None:
     assert sorted(regard.__all__) == [
+        "CorpusError",
         "LengthError",
         "ModelFolderError",
         "RegardError",

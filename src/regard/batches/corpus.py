@@ -1,0 +1,168 @@
+"""The stored corpus: ids on disk as plain arrays, mapped into memory, however large it is.
+
+corpus.json             what it was made from, counts, and the size of each file below
+source.tokens.npy       the ids of all sentences one after the other, each closed by the end token (uint16 or uint32)
+source.starts.npy       where each sentence starts (int64)
+source.lengths.npy      how many ids it has, the end token among them (int32)
+target.*                the same for the other side
+
+A folder is written under another name and moved into place when it is whole, so one that is there is complete.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Mapping, Sequence
+from io import BytesIO
+from pathlib import Path
+from typing import Any, BinaryIO, NamedTuple
+
+import numpy as np
+from numpy.lib import format as npy
+from numpy.typing import NDArray
+
+from regard.errors import CorpusError
+
+DESCRIPTION = "corpus.json"
+FORMAT = 1
+_HEADER = 128  # bytes; enough for every one-dimensional array, and what numpy writes for one
+
+Ids = NDArray[np.unsignedinteger[Any]]
+Numbers = NDArray[np.int64]
+
+
+class Side(NamedTuple):
+    """The sentences of one side."""
+
+    tokens: Ids
+    starts: Numbers
+    lengths: NDArray[np.int32]
+
+    def sentence(self, number: int) -> list[int]:
+        """The ids of one sentence, without the end token."""
+        start = int(self.starts[number])
+        return [int(token) for token in self.tokens[start : start + int(self.lengths[number]) - 1]]
+
+
+class StoredCorpus:
+    """Sentence pairs as ids, in the order in which they were read."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.description = _read_description(folder)
+        self.source = self._side("source")
+        self.target = self._side("target")
+
+    def __len__(self) -> int:
+        return len(self.source.lengths)
+
+    def __reduce__(self) -> tuple[type[StoredCorpus], tuple[Path]]:
+        return StoredCorpus, (self.folder,)
+
+    @property
+    def begin(self) -> int:
+        """What the decoder of this corpus starts from."""
+        return int(self.description["begin"])
+
+    @property
+    def longest(self) -> int:
+        """The ids of the longest sentence."""
+        return max((int(side.lengths.max(initial=0)) for side in (self.source, self.target)), default=0)
+
+    def _side(self, name: str) -> Side:
+        arrays = [np.load(self.folder / f"{name}.{part}.npy", mmap_mode="r") for part in Side._fields]
+        return Side(*arrays)
+
+
+class CorpusWriter:
+    """Writes a stored corpus, chunk after chunk, into `folder`; nothing is there before `finish`."""
+
+    def __init__(self, folder: Path, *, vocabulary: int) -> None:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        self._folder = folder
+        self._partial = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", suffix=".partial", dir=folder.parent))
+        self._dtype = np.dtype(np.uint16 if vocabulary <= 2**16 else np.uint32)
+        self._tokens = {side: _open_array(self._partial / f"{side}.tokens.npy") for side in ("source", "target")}
+        self._lengths: dict[str, list[NDArray[np.int32]]] = {"source": [], "target": []}
+
+    def add(self, side: str, tokens: Ids, lengths: NDArray[np.int32]) -> None:
+        """The next sentences of one side, all of their ids in one array, each closed by the end token."""
+        self._tokens[side].write(np.ascontiguousarray(tokens, dtype=self._dtype).data)
+        self._lengths[side].append(lengths.astype(np.int32, copy=False))
+
+    def finish(self, description: Mapping[str, Any], *, keep: NDArray[np.bool_] | None = None) -> None:
+        """Moves the corpus into place. Of the pairs that were added, those that `keep` marks belong to it."""
+        for side, file in self._tokens.items():
+            lengths = np.concatenate([*self._lengths[side], np.zeros(0, np.int32)])
+            ends = lengths.cumsum(dtype=np.int64)
+            _close_array(file, self._dtype, int(ends[-1]) if len(ends) else 0)
+            chosen = slice(None) if keep is None else keep
+            np.save(self._partial / f"{side}.starts.npy", (ends - lengths)[chosen])
+            np.save(self._partial / f"{side}.lengths.npy", lengths[chosen])
+        files = {path.name: path.stat().st_size for path in sorted(self._partial.iterdir())}
+        table = {"format": FORMAT, **description, "files": files}
+        (self._partial / DESCRIPTION).write_text(json.dumps(table, indent=2, ensure_ascii=False) + "\n", "utf-8")
+        for path in self._partial.iterdir():
+            with path.open("rb") as written:
+                os.fsync(written.fileno())
+        self._partial.chmod(0o755)
+        if self._folder.exists():
+            shutil.rmtree(self._folder)
+        self._partial.replace(self._folder)
+
+    def discard(self) -> None:
+        """Leaves nothing behind."""
+        for file in self._tokens.values():
+            file.close()
+        shutil.rmtree(self._partial, ignore_errors=True)
+
+
+def store(
+    folder: Path, pairs: Sequence[tuple[Sequence[int], Sequence[int]]], *, begin: int, end: int, vocabulary: int
+) -> StoredCorpus:
+    """Stores pairs of ids that are in memory."""
+    writer = CorpusWriter(folder, vocabulary=vocabulary)
+    for side, sentences in (("source", [pair[0] for pair in pairs]), ("target", [pair[1] for pair in pairs])):
+        closed = [[*sentence, end] for sentence in sentences]
+        tokens = np.array([token for sentence in closed for token in sentence], dtype=np.uint32)
+        writer.add(side, tokens, np.array([len(sentence) for sentence in closed], dtype=np.int32))
+    writer.finish({"begin": begin, "end": end})
+    return StoredCorpus(folder)
+
+
+def _open_array(path: Path) -> BinaryIO:
+    """A .npy file whose length is not known yet: room for the header, then the data."""
+    file = path.open("wb")
+    file.write(b"\0" * _HEADER)
+    return file
+
+
+def _close_array(file: BinaryIO, dtype: np.dtype[Any], count: int) -> None:
+    header = BytesIO()
+    npy.write_array_header_1_0(header, {"descr": npy.dtype_to_descr(dtype), "fortran_order": False, "shape": (count,)})
+    assert len(header.getvalue()) == _HEADER
+    file.seek(0)
+    file.write(header.getvalue())
+    file.close()
+
+
+def _read_description(folder: Path) -> dict[str, Any]:
+    path = folder / DESCRIPTION
+    again = f"Delete {folder} and run the same command again: it is made anew from the text."
+    try:
+        table = json.loads(path.read_bytes())
+        sizes = {folder / name: size for name, size in table["files"].items()}
+    except FileNotFoundError:
+        raise CorpusError(f"{folder}: this is no stored corpus, since {DESCRIPTION} is missing.\n  {again}") from None
+    except (ValueError, KeyError, TypeError, AttributeError):
+        raise CorpusError(f"{path}: it is damaged.\n  {again}") from None
+    if table.get("format") != FORMAT:
+        raise CorpusError(f"{path}: its format is {table.get('format')}, and this Regard reads {FORMAT}.\n  {again}")
+    for file, size in sizes.items():
+        if not file.is_file() or file.stat().st_size != size:
+            raise CorpusError(f"{file}: it is missing or has another size than when it was written.\n  {again}")
+    assert isinstance(table, dict)
+    return table

@@ -1,0 +1,179 @@
+"""The loader: batches of packed rows from a stored corpus, in an order that depends on the seed alone.
+
+An epoch's order is a shuffle that can be entered anywhere. It is cut into pools of equally many pairs; a pool is packed
+into rows by itself, its rows are shuffled into batches, and its batches are shuffled. To go on after any batch takes
+the number of the epoch, of the pool in the epoch and of the batch in the pool, and the packing of that one pool.
+
+Every rank packs the same pools and takes every n-th row of each batch: together they hold the batch that one would.
+
+Shapes: B rows, L tokens a row; B * L is the budget, so a batch of longer rows has fewer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Annotated, NamedTuple, Self
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from pydantic import Field, PositiveInt, model_validator
+from torch.utils.data import DataLoader, IterableDataset
+
+from regard.batches.corpus import Side, StoredCorpus
+from regard.batches.packing import Packed, one_a_row, pack
+from regard.batches.rows import Batch, Rows
+from regard.batches.shuffle import shuffled
+from regard.errors import CorpusError
+from regard.settings import Settings
+
+Numbers = NDArray[np.int64]
+
+
+class LoaderSettings(Settings):
+    """How batches are made."""
+
+    batch_tokens: PositiveInt = 25_000  # tokens a side in a batch of full rows, over all ranks (section 5.1)
+    row_lengths: Annotated[tuple[PositiveInt, ...], Field(strict=False, min_length=1)] = (128, 256, 512, 1024)
+    share_rows: bool = True  # several sentences a row; some models need one sentence a row
+    pool_batches: PositiveInt = 64  # about so many batches are packed together
+    seed: int = 1
+
+    @model_validator(mode="after")
+    def _rows_fit(self) -> Self:
+        if list(self.row_lengths) != sorted(set(self.row_lengths)):
+            raise ValueError(f"row_lengths = {list(self.row_lengths)} must rise.")
+        if self.batch_tokens < self.row_lengths[-1]:
+            raise ValueError(f"batch_tokens = {self.batch_tokens} must hold a row of {self.row_lengths[-1]} tokens.")
+        return self
+
+
+class Place(NamedTuple):
+    """Where the loader stands: the next batch. This is its whole state."""
+
+    epoch: int = 0
+    pool: int = 0
+    batch: int = 0
+
+
+class Loader:
+    """Batches without end; `ranks` processes share each."""
+
+    def __init__(self, corpus: StoredCorpus, settings: LoaderSettings, *, rank: int = 0, ranks: int = 1) -> None:
+        assert 0 <= rank < ranks
+        self.corpus, self.settings, self.rank, self.ranks = corpus, settings, rank, ranks
+        if not len(corpus):
+            raise CorpusError(f"{corpus.folder}: there is no pair in this corpus.\n  See what was dropped, and why.")
+        if corpus.longest > settings.row_lengths[-1]:
+            raise CorpusError(
+                f"{corpus.folder}: the longest sentence has {corpus.longest} tokens, and the longest rows "
+                f"{settings.row_lengths[-1]}.\n  Prepare the corpus with a smaller limit, or allow longer rows."
+            )
+        self.groups = {length: self._rows_in_a_batch(length) for length in settings.row_lengths}
+        tokens = max(side.lengths.sum(dtype=np.int64) for side in (corpus.source, corpus.target))
+        self.pools = max(1, round(int(tokens) / (settings.batch_tokens * settings.pool_batches)))
+
+    def batches(self, place: Place = Place()) -> Iterator[tuple[Batch, Place]]:  # noqa: B008  a tuple of numbers
+        """Each batch from `place` on, with the place after it."""
+        epoch, pool, first = place
+        while True:
+            shapes, order = self._pack_pool(epoch, pool)
+            for number in range(first, len(order)):
+                last_batch, last_pool = number + 1 == len(order), pool + 1 == self.pools
+                after = Place(epoch, pool, number + 1) if not last_batch else Place(epoch, pool + 1, 0)
+                if last_batch and last_pool:
+                    after = Place(epoch + 1, 0, 0)
+                yield self._batch(*order[number], shapes), after
+            epoch, pool, first = (epoch, pool + 1, 0) if pool + 1 < self.pools else (epoch + 1, 0, 0)
+
+    def prefetched(self, place: Place = Place(), *, ahead: int = 8) -> Iterator[tuple[Batch, Place]]:  # noqa: B008
+        """The same, made by another process, so many batches ahead, in memory that a GPU can copy from at once."""
+        return iter(
+            DataLoader(
+                _Endless(self, place),
+                batch_size=None,
+                num_workers=1,
+                prefetch_factor=ahead,
+                pin_memory=torch.cuda.is_available(),
+                multiprocessing_context="spawn",
+            )
+        )
+
+    def _rows_in_a_batch(self, length: int) -> int:
+        """As many rows as the budget allows, equally many for each rank."""
+        return max(1, self.settings.batch_tokens // length // self.ranks) * self.ranks
+
+    def _pack_pool(self, epoch: int, pool: int) -> tuple[dict[int, _Shape], list[tuple[int, int]]]:
+        """The rows of a pool by their length, and the order of its batches: length and number in that length."""
+        count, seed = len(self.corpus), self.settings.seed
+        first, last = count * pool // self.pools, count * (pool + 1) // self.pools
+        pairs = shuffled(np.arange(first, last), count=count, key=(seed, "epoch", epoch))
+        sources = self.corpus.source.lengths[pairs].astype(np.int64)
+        targets = self.corpus.target.lengths[pairs].astype(np.int64)
+        lengths = self.settings.row_lengths
+        groups = [self.groups[length] for length in lengths]
+        packed = (
+            pack(sources, targets, lengths=lengths, groups=groups)
+            if self.settings.share_rows
+            else one_a_row(sources, targets, lengths=lengths)
+        )
+        key = (seed, "pool", epoch, pool)
+        shapes = {rows.length: self._shape(rows, pairs, key) for rows in packed}
+        batches = [(length, number) for length, shape in shapes.items() for number in range(shape.batches)]
+        order = shuffled(np.arange(len(batches)), count=len(batches), key=key)
+        return shapes, [batches[n] for n in order]
+
+    def _shape(self, packed: Packed, pairs: Numbers, key: tuple[int | str, ...]) -> _Shape:
+        """Shuffles the rows of one length, and sorts their pairs by the new row."""
+        group = self.groups[packed.length]
+        count = -(-(int(packed.rows.max()) + 1) // group) * group
+        rows = shuffled(np.arange(count), count=count, key=(*key, packed.length))[packed.rows]
+        order = np.argsort(rows, kind="stable")
+        return _Shape(count // group, pairs[packed.pairs[order]], rows[order])
+
+    def _batch(self, length: int, number: int, shapes: dict[int, _Shape]) -> Batch:
+        """The rows of this rank in a batch."""
+        shape, group = shapes[length], self.groups[length]
+        first, last = np.searchsorted(shape.rows, [number * group, (number + 1) * group])
+        pairs, rows = shape.pairs[first:last], shape.rows[first:last] - number * group
+        mine = rows % self.ranks == self.rank
+        pairs, rows = pairs[mine], rows[mine] // self.ranks
+        count = group // self.ranks
+        source = _rows(self.corpus.source, pairs, rows, count=count, length=length)
+        said = _rows(self.corpus.target, pairs, rows, count=count, length=length)
+        read = torch.roll(said.tokens.flatten(), 1).view_as(said.tokens)
+        read.masked_fill_(said.positions == 0, self.corpus.begin)
+        read.masked_fill_(said.segments == 0, 0)
+        return Batch(source, Rows(read, said.segments, said.positions), said.tokens)
+
+
+class _Shape(NamedTuple):
+    """The rows of one length in a pool."""
+
+    batches: int
+    pairs: Numbers  # numbers of pairs in the corpus
+    rows: Numbers  # the row of each, not falling
+
+
+class _Endless(IterableDataset[tuple[Batch, Place]]):
+    def __init__(self, loader: Loader, place: Place) -> None:
+        self.loader, self.place = loader, place
+
+    def __iter__(self) -> Iterator[tuple[Batch, Place]]:
+        return self.loader.batches(self.place)
+
+
+def _rows(side: Side, pairs: Numbers, rows: Numbers, *, count: int, length: int) -> Rows:
+    """The sentences of one side, written into their rows one after the other; `rows` does not fall."""
+    lengths = side.lengths[pairs].astype(np.int64)
+    ends = lengths.cumsum()
+    begins = ends - lengths  # in the sequence of all sentences of the batch
+    first_in_row = np.searchsorted(rows, rows)
+    in_row = begins - begins[first_in_row] if len(rows) else begins
+    positions = np.arange(ends[-1] if len(ends) else 0) - np.repeat(begins, lengths)
+    places = np.repeat(rows * length + in_row, lengths) + positions
+    filled = np.zeros((3, count * length), dtype=np.int64)
+    filled[0, places] = side.tokens[np.repeat(side.starts[pairs], lengths) + positions]
+    filled[1, places] = np.repeat(np.arange(len(rows)) - first_in_row + 1, lengths)
+    filled[2, places] = positions
+    return Rows(*torch.from_numpy(filled).view(3, count, length))

@@ -1,0 +1,211 @@
+"""Packing and loading: nothing is lost, nothing is there twice, and every batch is a function of the seed."""
+
+import json
+import pickle
+import time
+from collections import Counter
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from regard import CorpusError, SettingsError
+from regard.batches.corpus import StoredCorpus, store
+from regard.batches.loader import Loader, LoaderSettings, Place
+from regard.batches.packing import pack
+from regard.batches.rows import Batch, batch_of
+from regard.batches.shuffle import shuffled
+
+BEGIN, END = 0, 1
+
+lengths = st.integers(min_value=1, max_value=30)
+corpora = st.lists(st.tuples(lengths, lengths), min_size=1, max_size=120)
+
+
+def pairs_of(sizes: list[tuple[int, int]]) -> list[tuple[list[int], list[int]]]:
+    """Pairs of these lengths, each with a number of its own in every token."""
+    return [([2 + n] * source, [2 + n] * target) for n, (source, target) in enumerate(sizes)]
+
+
+def stored(folder: Path, sizes: list[tuple[int, int]]) -> StoredCorpus:
+    return store(folder / f"corpus{time.monotonic_ns()}", pairs_of(sizes), begin=BEGIN, end=END, vocabulary=200)
+
+
+def found(batch: Batch) -> list[tuple[int, tuple[int, int]]]:
+    """The pairs in a batch: their number and the lengths of their sides; checks how each stands in its row."""
+    pairs = []
+    for row in range(batch.source.tokens.size(0)):
+        for segment in range(1, int(batch.source.segments[row].max()) + 1):
+            at = batch.source.segments[row] == segment
+            source, said = (
+                batch.source.tokens[row][at].tolist(),
+                batch.labels[row][batch.target.segments[row] == segment],
+            )
+            read = batch.target.tokens[row][batch.target.segments[row] == segment].tolist()
+            assert source[-1] == END
+            assert said.tolist()[-1] == END
+            assert read == [BEGIN, *said.tolist()[:-1]]
+            assert batch.source.positions[row][at].tolist() == list(range(len(source)))
+            assert len(set(source[:-1]) | set(said.tolist()[:-1])) == 1
+            pairs.append((source[0] - 2, (len(source) - 1, len(said) - 1)))
+    return pairs
+
+
+def epoch(loader: Loader, number: int) -> list[Batch]:
+    batches = []
+    for batch, after in loader.batches(Place(epoch=number)):
+        batches.append(batch)
+        if after.epoch != number:
+            return batches
+    raise AssertionError
+
+
+@given(st.integers(1, 3000), st.tuples(st.integers(), st.integers()))
+def test_a_shuffle_is_a_bijection_that_can_be_entered_anywhere(count: int, key: tuple[int, int]) -> None:
+    whole = shuffled(np.arange(count), count=count, key=key)
+    assert sorted(whole.tolist()) == list(range(count))
+    some = np.arange(0, count, 7)
+    assert shuffled(some, count=count, key=key).tolist() == whole[some].tolist()
+
+
+def test_shuffles_look_random() -> None:
+    orders = [tuple(shuffled(np.arange(4), count=4, key=(seed,)).tolist()) for seed in range(24_000)]
+    counts = Counter(orders)
+    assert len(counts) == 24
+    assert all(850 < count < 1150 for count in counts.values())
+
+
+def test_the_order_never_changes_between_versions_or_machines() -> None:
+    assert shuffled(np.arange(10), count=10, key=(1, "epoch", 0)).tolist() == [3, 1, 4, 0, 8, 7, 2, 6, 5, 9]
+
+
+@given(corpora, st.integers(1, 7))
+def test_packing_places_every_pair_once_and_overfills_no_row(sizes: list[tuple[int, int]], group: int) -> None:
+    sources, targets = (np.array(side) for side in zip(*sizes, strict=True))
+    packed = pack(sources, targets, lengths=(10, 20, 30), groups=(group, group, group))
+    assert sorted(np.concatenate([rows.pairs for rows in packed]).tolist()) == list(range(len(sizes)))
+    for rows in packed:
+        assert (np.diff(rows.rows) >= 0).all()
+        for side in (sources, targets):
+            assert np.bincount(rows.rows, weights=side[rows.pairs]).max() <= rows.length
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(sizes=corpora, ranks=st.integers(1, 3), share=st.booleans(), seed=st.integers(0, 5), pool=st.integers(1, 3))
+def test_every_pair_lands_in_exactly_one_row_of_each_epoch_over_all_ranks(
+    tmp_path: Path, sizes: list[tuple[int, int]], ranks: int, share: bool, seed: int, pool: int
+) -> None:
+    corpus = stored(tmp_path, sizes)
+    options = LoaderSettings(batch_tokens=70, row_lengths=(8, 16, 32), share_rows=share, seed=seed, pool_batches=pool)
+    for number in (0, 3):
+        epochs = [epoch(Loader(corpus, options, rank=rank, ranks=ranks), number) for rank in range(ranks)]
+        pairs = [pair for batches in epochs for batch in batches for pair in found(batch)]
+        assert sorted(pairs) == list(enumerate(sizes))
+        assert {batch.source.tokens.size(1) for batches in epochs for batch in batches} <= {8, 16, 32}
+        for together in zip(*epochs, strict=True):
+            assert len({batch.source.tokens.shape for batch in together}) == 1
+        if not share:
+            assert all(batch.source.segments.max() <= 1 for batches in epochs for batch in batches)
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(sizes=corpora, stop=st.integers(0, 40), seed=st.integers(0, 5))
+def test_stopping_and_going_on_anywhere_yields_the_same_batches(
+    tmp_path: Path, sizes: list[tuple[int, int]], stop: int, seed: int
+) -> None:
+    corpus = stored(tmp_path, sizes)
+    options = LoaderSettings(batch_tokens=70, row_lengths=(8, 32), seed=seed, pool_batches=2)
+    whole = list(islice(Loader(corpus, options).batches(), stop + 10))
+    place = whole[stop - 1][1] if stop else Place()
+    place = Place(*json.loads(json.dumps(place)))
+    again = list(islice(Loader(StoredCorpus(corpus.folder), options).batches(place), 10))
+    for (batch, after), (expected, expected_after) in zip(again, whole[stop:], strict=True):
+        assert after == expected_after
+        assert torch.equal(batch.labels, expected.labels)
+        for mine, theirs in zip((*batch.source, *batch.target), (*expected.source, *expected.target), strict=True):
+            assert torch.equal(mine, theirs)
+
+
+def test_ranks_hold_together_what_one_process_holds(tmp_path: Path) -> None:
+    corpus = stored(tmp_path, [(n % 9 + 1, n % 7 + 1) for n in range(100)])
+    options = LoaderSettings(batch_tokens=120, row_lengths=(20,))
+    alone = islice(Loader(corpus, options).batches(), 12)
+    two = [islice(Loader(corpus, options, rank=rank, ranks=2).batches(), 12) for rank in range(2)]
+    for (batch, _), (first, _), (second, _) in zip(alone, *two, strict=True):
+        together = torch.stack([first.labels, second.labels], dim=1).flatten(0, 1)
+        assert torch.equal(together, batch.labels)
+
+
+def test_epochs_and_seeds_differ(tmp_path: Path) -> None:
+    corpus = stored(tmp_path, [(n % 9 + 1, n % 7 + 1) for n in range(100)])
+    options = LoaderSettings(batch_tokens=120, row_lengths=(20,))
+
+    def first(loader: Loader, number: int) -> list[Any]:
+        return next(loader.batches(Place(epoch=number)))[0].labels.tolist()
+
+    loader = Loader(corpus, options)
+    assert first(loader, 0) == first(loader, 0) != first(loader, 1)
+    assert first(loader, 0) != first(Loader(corpus, options.model_copy(update={"seed": 2})), 0)
+
+
+def test_a_batch_of_the_loader_is_what_rows_by_hand_are(tmp_path: Path) -> None:
+    corpus = stored(tmp_path, [(3, 2), (2, 4), (5, 5)])
+    loader = Loader(corpus, LoaderSettings(batch_tokens=16, row_lengths=(16,)))
+    batch, after = next(loader.batches())
+    order = [pair for pair, _ in found(batch)]
+    pairs = pairs_of([(3, 2), (2, 4), (5, 5)])
+    expected = batch_of([[pairs[n] for n in order]], begin=BEGIN, end=END, length=16)
+    assert torch.equal(batch.labels, expected.labels)
+    assert all(torch.equal(mine, theirs) for mine, theirs in zip(batch.target, expected.target, strict=True))
+    assert after == Place(epoch=1)
+
+
+def test_another_process_makes_the_same_batches_ahead(tmp_path: Path) -> None:
+    corpus = stored(tmp_path, [(n % 9 + 1, n % 7 + 1) for n in range(100)])
+    loader = Loader(corpus, LoaderSettings(batch_tokens=120, row_lengths=(20,)))
+    place = Place(epoch=1, pool=0, batch=2)
+    ahead = list(islice(loader.prefetched(place, ahead=2), 5))
+    for (batch, after), (expected, expected_after) in zip(ahead, islice(loader.batches(place), 5), strict=True):
+        assert torch.equal(batch.labels, expected.labels)
+        assert tuple(after) == tuple(expected_after)
+
+
+def test_a_corpus_is_picklable_and_reads_back_what_was_stored(tmp_path: Path) -> None:
+    pairs = [([5, 6], [7]), ([], [8, 9]), ([70_000], [3])]
+    corpus = pickle.loads(pickle.dumps(store(tmp_path / "c", pairs, begin=0, end=1, vocabulary=80_000)))  # noqa: S301
+    assert len(corpus) == 3
+    assert [(corpus.source.sentence(n), corpus.target.sentence(n)) for n in range(3)] == pairs
+
+
+def test_a_damaged_corpus_is_named_with_what_to_do(tmp_path: Path) -> None:
+    folder = stored(tmp_path, [(3, 2), (2, 4)]).folder
+    for name in ("target.tokens.npy", "corpus.json"):
+        content = (folder / name).read_bytes()
+        (folder / name).write_bytes(content[:-3])
+        with pytest.raises(CorpusError, match=rf"{name}: it is (missing|damaged)[^\n]*\n  Delete .* made anew"):
+            StoredCorpus(folder)
+        (folder / name).write_bytes(content)
+    with pytest.raises(CorpusError, match=r"this is no stored corpus, since corpus\.json is missing"):
+        StoredCorpus(tmp_path)
+
+
+def test_sentences_longer_than_every_row_and_empty_corpora_are_refused_at_the_start(tmp_path: Path) -> None:
+    options = LoaderSettings(batch_tokens=16, row_lengths=(8, 16))
+    with pytest.raises(CorpusError, match="the longest sentence has 21 tokens, and the longest rows 16"):
+        Loader(stored(tmp_path, [(3, 20)]), options)
+    with pytest.raises(CorpusError, match="there is no pair in this corpus"):
+        Loader(store(tmp_path / "none", [], begin=0, end=1, vocabulary=9), options)
+
+
+@pytest.mark.parametrize(
+    ("table", "told"),
+    [({"row_lengths": [64, 32]}, "must rise"), ({"batch_tokens": 100}, "must hold a row of 1024 tokens")],
+)
+def test_settings_that_make_no_batches_are_refused(table: dict[str, Any], told: str) -> None:
+    with pytest.raises(SettingsError, match=told):
+        LoaderSettings.read(table, where="x")
