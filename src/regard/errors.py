@@ -1,6 +1,7 @@
 """What can go wrong for a person who uses Regard.
 
 RegardError                 everything below; catch this one
+├── CorpusError             text is missing, damaged, in another language or not in the form that its format asks for
 ├── SettingsError           a setting is unknown, missing or out of range
 └── ModelFolderError        a model folder is missing, damaged, foreign or too new
 
@@ -10,6 +11,10 @@ A message says what went wrong, where, what was expected and what to do next. Ou
 
 class RegardError(Exception):
     """Something that the person who runs Regard can mend; the message says how."""
+
+
+class CorpusError(RegardError):
+    """Text is missing, damaged, in another language or not in the form that its format asks for."""
 
 
 class SettingsError(RegardError):

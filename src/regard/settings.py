@@ -39,7 +39,9 @@ def read_toml(path: Path) -> dict[str, Any]:
     except FileNotFoundError:
         raise SettingsError(f"{path}: there is no such file.\n  Check the path and the name.") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise SettingsError(f"{path}: this is not valid TOML: {error}.\n  See https://toml.io for its syntax.") from None
+        raise SettingsError(
+            f"{path}: this is not valid TOML: {error}.\n  See https://toml.io for its syntax."
+        ) from None
 
 
 def nearest(name: str, valid: Sequence[str]) -> str:
