@@ -12,6 +12,7 @@ import os
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
+from io import BufferedReader
 from pathlib import Path
 from typing import BinaryIO, cast
 
@@ -24,6 +25,7 @@ COMPRESSIONS = (".gz", ".xz", ".zst")
 MAX_CHARACTERS = 100_000  # in a line, a segment or a message
 
 _BLOCK = 1 << 20
+_PIECE = 1 << 17
 _ZSTANDARD_BLOCK = 1 << 12  # a hostile one of these grows to 128 MiB at most
 _MAX_BYTES = 4 * MAX_CHARACTERS  # no character of UTF-8 needs more than four
 _DAMAGE = (EOFError, gzip.BadGzipFile, zlib.error, lzma.LZMAError, zstandard.ZstdError)
@@ -42,7 +44,7 @@ def blocks(path: Path, *, size: int = _BLOCK) -> Iterator[bytes]:
     """The bytes of a file, decompressed; `DamagedFile` where its compression is broken or cut off."""
     position = 0
     try:
-        for block in _zstandard_blocks(path, size) if path.suffix == ".zst" else _plain_blocks(path, size):
+        for block in _gathered(_zstandard_pieces(path) if path.suffix == ".zst" else _pieces(path), size):
             position += len(block)
             yield block
     except _DAMAGE as error:
@@ -100,38 +102,51 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
         partial.unlink(missing_ok=True)
 
 
-def _plain_blocks(path: Path, size: int) -> Iterator[bytes]:
+def _pieces(path: Path) -> Iterator[bytes]:
     with _opened(path) as file:
-        while block := file.read(size):
-            yield block
+        while piece := file.read1(_PIECE):
+            yield piece
 
 
-def _opened(path: Path) -> BinaryIO:
+def _gathered(pieces: Iterator[bytes], size: int) -> Iterator[bytes]:
+    """Blocks of about this size; where the pieces break off, what there was comes before the error."""
+    parts: list[bytes] = []
+    length = 0
+    error = None
+    while error is None:
+        try:
+            parts.append(next(pieces))
+        except (*_DAMAGE, StopIteration) as caught:
+            error = caught
+        else:
+            length += len(parts[-1])
+        if length and (length >= size or error):
+            yield b"".join(parts)
+            parts, length = [], 0
+    if not isinstance(error, StopIteration):
+        raise error
+
+
+def _opened(path: Path) -> BufferedReader:
     if path.suffix == ".gz":
-        return cast("BinaryIO", gzip.open(path, "rb"))
+        return cast("BufferedReader", gzip.open(path, "rb"))
     if path.suffix == ".xz":
-        return cast("BinaryIO", lzma.open(path, "rb"))
+        return cast("BufferedReader", lzma.open(path, "rb"))
     return path.open("rb")
 
 
-def _zstandard_blocks(path: Path, size: int) -> Iterator[bytes]:
+def _zstandard_pieces(path: Path) -> Iterator[bytes]:
     """By hand, since the stream reader of the library takes a file that is cut off for a whole one."""
     decompressor = zstandard.ZstdDecompressor()
-    frame, started, parts, length = decompressor.decompressobj(), False, [], 0
+    frame, within = decompressor.decompressobj(), False
     with path.open("rb") as file:
         while data := file.read(_ZSTANDARD_BLOCK):
             while data:
-                parts.append(frame.decompress(data))
-                length += len(parts[-1])
-                started, data = not frame.eof, frame.unused_data
+                yield frame.decompress(data)
+                within, data = not frame.eof, frame.unused_data
                 if frame.eof:
                     frame = decompressor.decompressobj()
-            if length >= size:
-                yield b"".join(parts)
-                parts, length = [], 0
-    if length:
-        yield b"".join(parts)
-    if started:
+    if within:
         raise EOFError
 
 

@@ -24,7 +24,7 @@ class Languages(NamedTuple):
     target: str
 
     def __str__(self) -> str:
-        return f"{self.source}-{self.target}"
+        return f"{self.source} to {self.target}"
 
     def reversed(self) -> Languages:
         """The other direction."""

@@ -71,8 +71,9 @@ def write(path: Path, pairs: Iterable[Pair], languages: Languages) -> None:
 
 def _stated(element: etree._Element) -> tuple[str, str | None] | None:
     """The languages that a `file` (1.2) or the whole document (2.x) states; that of the target may be left out."""
-    source, target = _ATTRIBUTES.get(local(element), ("", ""))
-    return (element.get(source, ""), element.get(target)) if element.get(source) else None
+    names = _ATTRIBUTES.get(local(element))
+    source = element.get(names[0]) if names else None
+    return (source, element.get(names[1])) if names and source else None
 
 
 def _order(wanted: Languages, source: str, target: str | None) -> bool | None:

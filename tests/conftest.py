@@ -1,0 +1,20 @@
+"""What all tests share: one thread each, since two run side by side, and where the real data is."""
+
+import os
+from pathlib import Path
+
+import pytest
+import torch
+from hypothesis import settings
+
+torch.set_num_threads(1)
+settings.register_profile("house", deadline=None, derandomize=True, max_examples=50)
+settings.load_profile("house")
+
+
+@pytest.fixture(scope="session")
+def data() -> Path:
+    folder = Path(os.environ.get("REGARD_DATA", Path(__file__).parents[2] / "shared" / "data"))
+    if not folder.is_dir():
+        pytest.skip(f"the real data is not there: {folder} (set REGARD_DATA)")
+    return folder
