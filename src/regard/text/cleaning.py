@@ -47,7 +47,10 @@ class Reason(Enum):
 
 @dataclass
 class CleaningReport:
-    """How many pairs were kept; those dropped, by reason; and those kept that normalisation changed, by kind."""
+    """How many pairs were kept; those dropped, by reason; and what normalisation changed, by kind.
+
+    Changes are counted in pairs that are kept, and in their duplicates.
+    """
 
     kept: int = 0
     dropped: dict[Reason, Tally] = field(default_factory=dict)
