@@ -104,8 +104,20 @@ BAD_FILES = [
         "this catalogue is in fr, but en to de is asked for.",
         Problem.LANGUAGES,
     ),
-    ("po", b'msgid "a"\nmsgstr "b" c"\n', ":2", "this is not valid PO: unescaped double quote found.", Problem.PO),
-    ("po", b'msgid "a"\nhello\n', ":2", "this is not valid PO: an entry is not as it should be.", Problem.PO),
+    (
+        "po",
+        b'msgid "a"\nmsgstr "b" c"\n',
+        ":2",
+        "this is not valid PO: expected is a comment, or a keyword and a text in quotes.",
+        Problem.PO,
+    ),
+    (
+        "po",
+        b'msgid "a"\nmsgid "b"\n',
+        ":2",
+        "this is not valid PO: this line does not belong after the one before.",
+        Problem.PO,
+    ),
     ("pot", b'msgid "a"\nmsgstr ""\n', "", "there is no finished translation in this file.", Problem.NO_TRANSLATIONS),
 ]
 

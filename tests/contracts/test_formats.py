@@ -173,7 +173,7 @@ def test_a_file_is_read_once_however_often_it_is_named(tmp_path):
 def test_jsonl_has_language_codes_or_source_and_target_as_keys(tmp_path):
     place(
         tmp_path,
-        a__jsonl='{"en": "Hello.", "de-DE": "Hallo.", "score": 1}\n'
+        a__jsonl='{"en": "Hello.", "de-DE": "Hallo.", "score": 11111111111111111111}\n'
         '{"id": 7, "translation": {"de": "Tschüss.", "en": "Bye."}}\n'
         '{"source": "Yes.", "target": "Ja.\\u2028"}\n',
     )

@@ -1,5 +1,6 @@
 """What holds for every text."""
 
+import re
 import unicodedata
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -8,6 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from regard.errors import CorpusError
+from regard.text.bad_input import BadInput
 from regard.text.cleaning import CleaningReport, CleaningSettings, Reason, clean_stream
 from regard.text.corpus import read, write
 from regard.text.normalisation import changes, normalise
@@ -18,6 +21,21 @@ ENGLISH_GERMAN = Languages("en", "de")
 AWKWARD = list(
     " \t\r\n\x0b\x0c\x00\x07\x1c\x1f\x7f\x85\xa0\u202f\u2028\u2029\ufeff\uffff\\\"'<>&{}[]#~é\u0301ﬁ😀\u200d"
 )
+
+PIECES = [
+    "<",
+    "</tu>",
+    "&x;",
+    "<!--",
+    "]]>",
+    '\nmsgstr[0] "a"',
+    "\nmsgstr[x]",
+    '\nmsgid_plural "b"',
+    "\n#~ ",
+    "{",
+    "\n",
+    "\t",
+]
 
 any_text = st.text(st.one_of(st.sampled_from(AWKWARD), st.characters(exclude_categories=["Cs"])), max_size=20)
 line = any_text.map(lambda text: "".join(c for c in text if c not in "\n\r\t\0\ufeff"))
@@ -44,6 +62,27 @@ def test_what_is_written_is_read_again(name, choice):
         path = Path(folder) / name
         write(path, [Pair(*pair) for pair in texts], ENGLISH_GERMAN)
         assert [(pair.source, pair.target) for pair in read([path], ENGLISH_GERMAN)] == texts
+
+
+@pytest.mark.parametrize("name", [*LEGAL, "a.tsv.gz", "a.tsv.xz", "a.tsv.zst"])
+@given(choice=st.data())
+def test_no_bytes_whatever_fail_otherwise_than_with_an_explanation(name, choice):
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / name
+        write(path, [Pair("Hello <you>.", 'Hallo "Du".'), Pair("{Bye}", "[Tschüss]\\")], ENGLISH_GERMAN)
+        sound = path.read_bytes()
+        start = choice.draw(st.integers(0, len(sound)))
+        length = choice.draw(st.integers(0, 20))
+        damage = choice.draw(st.one_of(st.binary(max_size=8), st.sampled_from(PIECES).map(str.encode)))
+        path.write_bytes(sound[:start] + damage + sound[start + length :])
+        bad = BadInput(skip=True)
+        pairs = list(read([path], ENGLISH_GERMAN, bad=bad))
+        assert all(pair.path == str(path) and pair.line >= 1 for pair in pairs)
+        if bad.problems:
+            with pytest.raises(CorpusError, match=re.escape(folder)):
+                list(read([path], ENGLISH_GERMAN))
+        else:
+            assert list(read([path], ENGLISH_GERMAN)) == pairs
 
 
 @given(any_text)

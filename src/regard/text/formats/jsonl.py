@@ -30,7 +30,7 @@ def read(paths: Sequence[Path], reading: Reading) -> Iterator[Pair]:
     """The pairs of a file, a line each."""
     (path,) = paths
     name, bad = str(path), reading.bad
-    decode = json.JSONDecoder(object_pairs_hook=_unique).decode
+    decode = json.JSONDecoder(object_pairs_hook=_unique, parse_int=float).decode
     for number, line in enumerate(lines(path, bad), start=1):
         if line is None:
             continue

@@ -20,7 +20,8 @@ from regard.text.pairs import Languages, Pair, matches
 
 SUFFIXES = (".po", ".pot")
 
-_LINE = re.compile(r"\(line (\d+)\)(?:: (.*))?")
+_SYNTAX = re.compile(r'\s*(#.*|((msgctxt|msgid|msgid_plural|msgstr(\[\d\])?)\s*)?"([^"\\]|\\.)*"\s*)?')
+_LINE = re.compile(r"\(line (\d+)\)")
 
 
 class _Content(str):
@@ -83,13 +84,19 @@ def _catalogue(path: Path, reading: Reading) -> polib.POFile | None:
     sound = [line for line in content if line is not None]
     if not sound or len(sound) < len(content):
         return None
+    wrong = next((number for number, line in enumerate(sound, start=1) if not _SYNTAX.fullmatch(line)), None)
+    if wrong:
+        what = "this is not valid PO: expected is a comment, or a keyword and a text in quotes."
+        reading.bad.file(Problem.PO, path, wrong, what)
+        return None
     try:
         return polib.pofile(_Content("\n".join(sound)), encoding="utf-8")
     except OSError as error:
         place = _LINE.search(str(error))
-        line, detail = (int(place[1]), place[2]) if place else (None, None)
-        what = f"this is not valid PO: {detail or 'an entry is not as it should be'}."
-        reading.bad.file(Problem.PO, path, line, what)
+        line = int(place[1]) if place else None
+        reading.bad.file(
+            Problem.PO, path, line, "this is not valid PO: this line does not belong after the one before."
+        )
         return None
 
 
@@ -110,18 +117,17 @@ def _why_not(entry: polib.POEntry) -> NotAPair | None:
         return NotAPair.OBSOLETE
     if entry.fuzzy:
         return NotAPair.FUZZY
-    if not entry.msgstr and not any(entry.msgstr_plural.values()):
+    if not any(_texts(entry)):
         return NotAPair.UNTRANSLATED
     return None
 
 
 def _texts(entry: polib.POEntry) -> Iterator[tuple[str, str]]:
     """The singular with the first form, the plural with each of the others."""
-    if not entry.msgid_plural:
+    if entry.msgstr:
         yield entry.msgid, entry.msgstr
-        return
     for form, text in sorted(entry.msgstr_plural.items()):
-        if text:
+        if text and entry.msgid_plural:
             yield (entry.msgid_plural if form else entry.msgid), text
 
 
