@@ -3,8 +3,8 @@
 The public names, nothing else.
 """
 
-from regard.errors import CorpusError, ModelFolderError, RegardError, SettingsError
+from regard.errors import CorpusError, LengthError, ModelFolderError, RegardError, SettingsError, TextError
 
 __version__ = "0.1.0"
 
-__all__ = ["CorpusError", "ModelFolderError", "RegardError", "SettingsError", "__version__"]
+__all__ = ["CorpusError", "LengthError", "ModelFolderError", "RegardError", "SettingsError", "TextError", "__version__"]

@@ -3,6 +3,8 @@
 RegardError                 everything below; catch this one
 ├── CorpusError             text is missing, damaged, in another language or not in the form that its format asks for
 ├── SettingsError           a setting is unknown, missing or out of range
+├── TextError               text that cannot be read, kept or turned into tokens
+├── LengthError             a text is longer than a model can take
 └── ModelFolderError        a model folder is missing, damaged, foreign or too new
 
 A message says what went wrong, where, what was expected and what to do next. Our own mistakes are `assert`s.
@@ -19,6 +21,14 @@ class CorpusError(RegardError):
 
 class SettingsError(RegardError):
     """A setting is unknown, missing or out of range."""
+
+
+class TextError(RegardError):
+    """Text cannot be read, kept or turned into tokens."""
+
+
+class LengthError(RegardError):
+    """A text is longer than a model can take."""
 
 
 class ModelFolderError(RegardError):

@@ -1,0 +1,1 @@
+"""Ids to tensors: rows, the one batch format."""

@@ -1,0 +1,69 @@
+"""Rows: the only batch. Whole sentences side by side in rows of equal length.
+
+Every token carries the number of its sentence in the row (from 1; 0 is padding) and its position in that sentence.
+A model keeps sentences apart by these numbers, so that each gets what it would get alone. One sentence a row is the
+ordinary padded batch.
+
+Shapes: B rows, L tokens a row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+Sentence = Sequence[int]
+
+
+class Rows(NamedTuple):
+    """One side of a batch."""
+
+    tokens: Tensor  # [B, L]
+    segments: Tensor  # [B, L]
+    positions: Tensor  # [B, L]
+
+    def to(self, device: torch.device | str) -> Rows:
+        """The same on another device."""
+        return Rows(*(tensor.to(device) for tensor in self))
+
+
+class Batch(NamedTuple):
+    """Sentence pairs in rows. Pair n of a row has the segment number n on both sides."""
+
+    source: Rows
+    target: Rows  # what the decoder reads: the start, then each token but the last
+    labels: Tensor  # [B, L of the target] what it is to say: each token; where target.segments is 0, nothing
+
+    def to(self, device: torch.device | str) -> Batch:
+        """The same on another device."""
+        return Batch(self.source.to(device), self.target.to(device), self.labels.to(device))
+
+
+def rows_of(rows: Sequence[Sequence[Sentence]], *, length: int | None = None, padding: int = 0) -> Rows:
+    """Places each row's sentences one after the other; `length` is that of the fullest row unless said."""
+    fullest = max((sum(map(len, row)) for row in rows), default=0)
+    length = fullest if length is None else length
+    assert fullest <= length, f"a row of {fullest} tokens does not fit into {length}"
+    tokens = torch.full((len(rows), length), padding)
+    segments, positions = torch.zeros_like(tokens), torch.zeros_like(tokens)
+    for r, row in enumerate(rows):
+        end = 0
+        for number, sentence in enumerate(row, start=1):
+            start, end = end, end + len(sentence)
+            tokens[r, start:end] = torch.tensor(sentence, dtype=torch.long)
+            segments[r, start:end] = number
+            positions[r, start:end] = torch.arange(len(sentence))
+    return Rows(tokens, segments, positions)
+
+
+def batch_of(
+    rows: Sequence[Sequence[tuple[Sentence, Sentence]]], *, begin: int, end: int, length: int | None = None
+) -> Batch:
+    """The batch of rows of (source, target) pairs. `end` closes each sentence; the decoder starts from `begin`."""
+    sources = [[[*source, end] for source, _ in row] for row in rows]
+    read = [[[begin, *target] for _, target in row] for row in rows]
+    said = [[[*target, end] for _, target in row] for row in rows]
+    return Batch(rows_of(sources, length=length), rows_of(read, length=length), rows_of(said, length=length).tokens)

@@ -1,0 +1,46 @@
+"""The command line: one thin file per command, found by its file name. Nothing heavy is imported before a command runs.
+
+A command's file has a function `command`; its parameters are the options, its docstring the help.
+"""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+from pkgutil import iter_modules
+from typing import Annotated
+
+import typer
+
+from regard import RegardError, __version__
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"regard {__version__}")
+        raise typer.Exit
+
+
+def _application() -> typer.Typer:
+    application = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
+
+    @application.callback()
+    def regard(
+        version: Annotated[
+            bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+        ] = False,
+    ) -> None:
+        """Train, measure, look into and take along a translator of your own."""
+
+    for file in iter_modules(__path__):
+        application.command(file.name)(import_module(f"{__name__}.{file.name}").command)
+    return application
+
+
+def main() -> None:
+    """Runs the command line. What a person can mend is told in a sentence, without a traceback."""
+    try:
+        _application()()
+    except RegardError as error:
+        typer.echo(f"error: {error}", err=True)
+        sys.exit(1)

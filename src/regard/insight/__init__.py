@@ -1,0 +1,1 @@
+"""Looking inside: attention as it was used, and single heads switched off."""

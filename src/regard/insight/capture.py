@@ -1,0 +1,117 @@
+"""Observing attention, and intervening in it. The model keeps nothing: whoever looks, holds what was seen.
+
+    with watch(model) as seen:
+        model(batch)
+    seen[AttentionName("encoder", 0)][0].weights    # [B, H, T, S]
+
+    with without(model, [Head("encoder", 2, 5)]):
+        model(batch)                                # as if rows of W^O were zero
+
+Contexts nest: a later one sees and changes what the earlier ones left. `step` is seen like `forward`, one Lookup a
+step; there, attention over the source has the hypotheses of a sentence as its queries: [N, H, width, S].
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from typing import NamedTuple, Protocol
+
+from torch import Tensor
+
+from regard.errors import SettingsError
+from regard.models.verbs import AttentionName, Lookup, Observable, Observer
+
+
+class Attending(Protocol):
+    """A model, as far as this file needs it."""
+
+    def attentions(self) -> Mapping[AttentionName, Observable]:
+        """Every attention by its name."""
+
+
+class Head(NamedTuple):
+    """One head, written `encoder.2.5`: kind, layer, head, counted from 0."""
+
+    kind: str
+    layer: int
+    head: int
+
+    def __str__(self) -> str:
+        return f"{self.kind}.{self.layer}.{self.head}"
+
+    @classmethod
+    def parse(cls, text: str) -> Head:
+        """The head that `text` names."""
+        kind, *numbers = text.strip().split(".")
+        if len(numbers) != 2 or not all(number.isdecimal() for number in numbers):
+            raise SettingsError(
+                f"{text!r} names no head.\n  A head is kind.layer.head, counted from 0: encoder.2.5, decoder.0.1 or "
+                "decoder-source.0.1"
+            )
+        return cls(kind, int(numbers[0]), int(numbers[1]))
+
+
+@contextmanager
+def watch(model: Attending) -> Iterator[dict[AttentionName, list[Lookup]]]:
+    """While it lasts, every use of attention is written down: queries, keys, values and the weights that were used."""
+    seen: dict[AttentionName, list[Lookup]] = {}
+
+    def recorder(name: AttentionName) -> Observer:
+        def record(lookup: Lookup) -> Tensor:
+            seen[name].append(lookup)
+            return lookup.weights
+
+        return record
+
+    with ExitStack() as stack:
+        for name, attention in model.attentions().items():
+            seen[name] = []
+            stack.enter_context(_observed(attention, recorder(name)))
+        yield seen
+
+
+@contextmanager
+def without(model: Attending, heads: Iterable[Head]) -> Iterator[None]:
+    """While it lasts, these heads contribute nothing."""
+    attentions = model.attentions()
+    switched_off: dict[AttentionName, list[int]] = {}
+    for head in heads:
+        name = _attention_of(head, attentions)
+        switched_off.setdefault(name, []).append(head.head)
+
+    def silencer(off: list[int]) -> Observer:
+        def silence(lookup: Lookup) -> Tensor:
+            weights = lookup.weights.clone()
+            weights[:, off] = 0.0
+            return weights
+
+        return silence
+
+    with ExitStack() as stack:
+        for name, off in switched_off.items():
+            stack.enter_context(_observed(attentions[name], silencer(off)))
+        yield
+
+
+@contextmanager
+def _observed(attention: Observable, observer: Observer) -> Iterator[None]:
+    """Puts `observer` behind whoever looks already."""
+    earlier = attention.observer
+
+    def both(lookup: Lookup) -> Tensor:
+        return observer(lookup if earlier is None else lookup._replace(weights=earlier(lookup)))
+
+    attention.observer = both
+    try:
+        yield
+    finally:
+        attention.observer = earlier
+
+
+def _attention_of(head: Head, attentions: Mapping[AttentionName, Observable]) -> AttentionName:
+    for name, attention in attentions.items():
+        if (name.kind, name.layer) == (head.kind, head.layer) and head.head < attention.heads:
+            return name
+    there = ", ".join(f"{name}.0-{attention.heads - 1}" for name, attention in attentions.items())
+    raise SettingsError(f"{head}: this model has no such head.\n  It has: {there or 'no attention at all'}")

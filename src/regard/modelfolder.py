@@ -1,0 +1,249 @@
+"""A model on disk: everything that it needs, in one folder, checked whenever it is read.
+
+regard.json             architecture, settings, languages, training, scores, and the size and hash of each file below
+weights.safetensors     the parameters, each once
+tokeniser/              the tokeniser's files
+README.md               the card, for people; theirs to edit, so it is the one file that is not checked
+
+A folder is written beside its place and moved there whole. Nothing is ever unpickled. More in docs/model-folder.md.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import shutil
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import torch
+from pydantic import Field
+from safetensors import SafetensorError
+from safetensors.torch import load as load_tensors
+from safetensors.torch import save as save_tensors
+from torch import Tensor
+
+from regard import __version__, models
+from regard.errors import ModelFolderError
+from regard.models.verbs import Model
+from regard.settings import Settings
+
+FORMAT = 1
+DESCRIPTION = "regard.json"
+WEIGHTS = "weights.safetensors"
+TOKENISER = "tokeniser"
+CARD = "README.md"
+
+_FILE_NAME = re.compile(rf"{re.escape(WEIGHTS)}|{TOKENISER}/[A-Za-z0-9_][A-Za-z0-9_.-]*")
+_COPY_AGAIN = "Copy the folder again from where it came, or train it again."
+
+
+class Stored(Settings):
+    """A file's size and hash."""
+
+    bytes: int
+    sha256: str
+
+
+class Description(Settings):
+    """What regard.json says."""
+
+    format: int
+    regard: str  # the version that wrote it
+    architecture: str
+    settings: dict[str, Any]
+    languages: dict[str, str] = Field(default_factory=dict)  # source, target
+    training: dict[str, Any] = Field(default_factory=dict)  # data, counts, command
+    scores: dict[str, Any] = Field(default_factory=dict)  # metric with signature -> value
+    files: dict[str, Stored]
+
+
+class ModelFolder(NamedTuple):
+    """What was read from a model folder."""
+
+    model: Model[Any, Any]
+    description: Description
+    tokeniser: dict[str, bytes]  # file name -> content
+
+
+def save(
+    folder: Path,
+    model: Model[Any, Any],
+    *,
+    architecture: str,
+    settings: Settings,
+    languages: Mapping[str, str] | None = None,
+    training: Mapping[str, Any] | None = None,
+    scores: Mapping[str, Any] | None = None,
+    tokeniser: Mapping[str, bytes] | None = None,
+    card: str = "",
+    dtype: torch.dtype | None = None,
+) -> None:
+    """Writes the model folder, whole or not at all; one that is there already is replaced, anything else is not.
+
+    `dtype` is that of the weights on disk, if another than the model's; half of float32 loses little.
+    """
+    folder = folder.absolute()
+    _refuse_to_replace_something_else(folder)
+    contents = {WEIGHTS: save_tensors(_weights(model, dtype))}
+    contents |= {f"{TOKENISER}/{name}": content for name, content in (tokeniser or {}).items()}
+    description = Description(
+        format=FORMAT,
+        regard=__version__,
+        architecture=architecture,
+        settings=settings.table(),
+        languages=dict(languages or {}),
+        training=dict(training or {}),
+        scores=dict(scores or {}),
+        files={name: Stored(bytes=len(content), sha256=_sha256(content)) for name, content in contents.items()},
+    )
+    contents[DESCRIPTION] = _sealed(description.model_dump(mode="json"))
+    contents[CARD] = (card or _plain_card(folder.name, description, model)).encode()
+    _write_whole(folder, contents)
+
+
+def load(folder: Path, *, device: torch.device | str = "cpu") -> ModelFolder:
+    """Reads and checks a model folder; the model is ready to use, in float32."""
+    description = _read_description(folder)
+    contents = {name: _read_checked(folder, name, stored) for name, stored in description.files.items()}
+    if WEIGHTS not in contents:
+        raise ModelFolderError(f"{folder / DESCRIPTION}: it lists no {WEIGHTS}.\n  {_COPY_AGAIN}")
+    settings = models.architecture(description.architecture).settings
+    model = models.build(description.architecture, settings.read(description.settings, where=str(folder / DESCRIPTION)))
+    _fill(model, contents.pop(WEIGHTS), folder / WEIGHTS)
+    tokeniser = {name.removeprefix(f"{TOKENISER}/"): content for name, content in contents.items()}
+    return ModelFolder(model.to(device).eval(), description, tokeniser)
+
+
+def _weights(model: Model[Any, Any], dtype: torch.dtype | None) -> dict[str, Tensor]:
+    """Each parameter once, under its first name, however many places share it."""
+    return {
+        name: parameter.detach().to(device="cpu", dtype=dtype or parameter.dtype).contiguous()
+        for name, parameter in model.named_parameters()
+    }
+
+
+def _fill(model: Model[Any, Any], content: bytes, path: Path) -> None:
+    """Copies the weights into the model: the same names, the same shapes, nothing missing, nothing left."""
+    try:
+        weights = load_tensors(content)
+    except SafetensorError as error:
+        raise ModelFolderError(f"{path}: this is not a safetensors file: {error}.\n  {_COPY_AGAIN}") from None
+    parameters = dict(model.named_parameters())
+    problems = [f"{name} is missing" for name in parameters.keys() - weights.keys()]
+    problems += [f"{name} is not part of this architecture" for name in weights.keys() - parameters.keys()]
+    problems += [
+        f"{name} is {list(weights[name].shape)} and should be {list(parameter.shape)}"
+        for name, parameter in parameters.items()
+        if name in weights and weights[name].shape != parameter.shape
+    ]
+    if problems:
+        listed = "\n".join(f"  {problem}" for problem in sorted(problems)[:10])
+        raise ModelFolderError(
+            f"{path}: the weights do not fit the settings in {DESCRIPTION}:\n{listed}\n  {_COPY_AGAIN}"
+        )
+    with torch.no_grad():
+        for name, parameter in parameters.items():
+            parameter.copy_(weights[name])
+
+
+def _read_description(folder: Path) -> Description:
+    path = folder / DESCRIPTION
+    if not folder.exists():
+        raise ModelFolderError(
+            f"{folder}: there is no such folder.\n  Give the path of a folder that holds {DESCRIPTION}."
+        )
+    if not path.is_file():
+        raise ModelFolderError(
+            f"{folder}: this is not a Regard model folder, since {DESCRIPTION} is missing.\n"
+            f"  If it was one, copy {DESCRIPTION} back; a model of another program must be imported first."
+        )
+    try:
+        table = json.loads(path.read_bytes())
+        seal = table.pop("sha256")
+    except (ValueError, AttributeError, KeyError, TypeError):
+        raise ModelFolderError(f"{path}: it is truncated or not Regard's.\n  {_COPY_AGAIN}") from None
+    if isinstance(table.get("format"), int) and table["format"] > FORMAT:
+        raise ModelFolderError(
+            f"{path}: this folder was written by Regard {table.get('regard')}, in format {table['format']}; "
+            f"this Regard reads formats up to {FORMAT}.\n  Upgrade with: pip install --upgrade regard"
+        )
+    if seal != _sha256(_canonical(table)):
+        raise ModelFolderError(f"{path}: it was changed since it was written (its hash differs).\n  {_COPY_AGAIN}")
+    return Description.read(table, where=str(path))
+
+
+def _read_checked(folder: Path, name: str, stored: Stored) -> bytes:
+    path = folder / name
+    if not _FILE_NAME.fullmatch(name):
+        raise ModelFolderError(f"{folder / DESCRIPTION}: {name!r} is no file of a model folder.\n  {_COPY_AGAIN}")
+    if not path.is_file():
+        raise ModelFolderError(f"{path}: this file is missing.\n  {_COPY_AGAIN}")
+    content = path.read_bytes()
+    if len(content) < stored.bytes:
+        raise ModelFolderError(
+            f"{path}: it is truncated: {len(content):,} of {stored.bytes:,} bytes are there.\n  {_COPY_AGAIN}"
+        )
+    if _sha256(content) != stored.sha256:
+        raise ModelFolderError(f"{path}: it was changed since it was written (its hash differs).\n  {_COPY_AGAIN}")
+    return content
+
+
+def _refuse_to_replace_something_else(folder: Path) -> None:
+    if folder.is_dir() and any(folder.iterdir()) and not (folder / DESCRIPTION).is_file():
+        raise ModelFolderError(
+            f"{folder}: there are other files in this folder.\n  Choose a new folder; only a model folder is replaced."
+        )
+    if folder.exists() and not folder.is_dir():
+        raise ModelFolderError(f"{folder}: this is a file.\n  Choose a new folder for the model.")
+
+
+def _write_whole(folder: Path, contents: Mapping[str, bytes]) -> None:
+    """All files into a folder of another name, to the disk, and then into place."""
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    partial = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", suffix=".partial", dir=folder.parent))
+    try:
+        for name, content in contents.items():
+            path = partial / name
+            path.parent.mkdir(exist_ok=True)
+            with path.open("wb") as file:
+                file.write(content)
+                file.flush()
+                os.fsync(file.fileno())
+        partial.chmod(0o755)
+        if folder.exists():
+            former = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", suffix=".former", dir=folder.parent))
+            folder.replace(former)
+            partial.replace(folder)
+            shutil.rmtree(former)
+        else:
+            partial.replace(folder)
+    finally:
+        shutil.rmtree(partial, ignore_errors=True)
+
+
+def _canonical(table: Mapping[str, Any]) -> bytes:
+    return json.dumps(table, indent=2, ensure_ascii=False, sort_keys=True).encode()
+
+
+def _sealed(table: Mapping[str, Any]) -> bytes:
+    return json.dumps({**table, "sha256": _sha256(_canonical(table))}, indent=2, ensure_ascii=False).encode() + b"\n"
+
+
+def _sha256(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
+
+
+def _plain_card(name: str, description: Description, model: Model[Any, Any]) -> str:
+    """The least that a card says."""
+    parameters = sum(parameter.numel() for parameter in model.parameters())
+    languages = " to ".join(description.languages.get(side, "?") for side in ("source", "target"))
+    rows = "\n".join(f"| {key} | {value} |" for key, value in description.settings.items())
+    return (
+        f"# {name}\n\nA model of Regard {description.regard}: {description.architecture}, {parameters:,} parameters"
+        f"{', ' + languages if description.languages else ''}.\n\n| setting | value |\n| --- | --- |\n{rows}\n"
+    )

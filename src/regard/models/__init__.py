@@ -1,0 +1,41 @@
+"""Tensors to logits: the architectures, one file each. A file with an `ARCHITECTURE` is one, under the file's name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from importlib import import_module
+from pkgutil import iter_modules
+from typing import Any
+
+from regard.errors import SettingsError
+from regard.models.verbs import Architecture, Model
+from regard.settings import Settings, nearest
+
+__all__ = ["architecture", "architectures", "build", "read_settings"]
+
+
+def architectures() -> list[str]:
+    """The names of all architectures."""
+    modules = (module.name for module in iter_modules(__path__))
+    return [name for name in modules if hasattr(import_module(f"{__name__}.{name}"), "ARCHITECTURE")]
+
+
+def architecture(name: str) -> Architecture:
+    """The architecture in the file of that name."""
+    if name not in architectures():
+        raise SettingsError(f"architecture = {name!r}: there is no such architecture; {nearest(name, architectures())}")
+    found = import_module(f"{__name__}.{name}").ARCHITECTURE
+    assert isinstance(found, Architecture)
+    return found
+
+
+def read_settings(table: Mapping[str, Any], *, where: str) -> Settings:
+    """The checked settings of a `[model]` table, whose key `architecture` says of what kind they are."""
+    name = table.get("architecture", "transformer")
+    others = {key: value for key, value in table.items() if key != "architecture"}
+    return architecture(name).settings.read(others, where=where)
+
+
+def build(name: str, settings: Settings) -> Model[Any, Any]:
+    """A new model with random weights."""
+    return architecture(name).build(settings)

@@ -1,0 +1,411 @@
+"""The Transformer of "Attention Is All You Need" (Vaswani et al., 2017), in the order of the paper's section 3.
+
+Every default is the paper's. What departs from it is a named setting, there so that models of other makers fit.
+
+Shapes: B rows of a batch, T target or query positions, S source or key positions, D = d_model, H heads,
+K = d_k or d_v, the width of a head, V the vocabulary. A mask is True where looking is allowed.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any, Literal, NamedTuple, Self, cast
+
+import torch
+from pydantic import Field, PositiveInt, model_validator
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from regard.errors import LengthError
+from regard.models.cache import DecoderState, KeysAndValues
+from regard.models.verbs import Architecture, AttentionName, Batch, Lookup, Observer, Rows
+from regard.settings import Settings
+
+
+class TransformerSettings(Settings):
+    """The choices of section 3; Table 3's columns under their own names."""
+
+    source_vocabulary: PositiveInt
+    target_vocabulary: PositiveInt
+    encoder_layers: PositiveInt = 6  # N
+    decoder_layers: PositiveInt = 6  # N
+    d_model: PositiveInt = 512
+    d_ff: PositiveInt = 2048
+    heads: PositiveInt = 8  # h
+    d_k: PositiveInt  # d_model / heads unless said otherwise
+    d_v: PositiveInt  # d_model / heads unless said otherwise
+    dropout: float = Field(default=0.1, ge=0, lt=1)
+
+    norm: Literal["post", "pre"] = "post"
+    activation: Literal["relu", "gelu", "swish"] = "relu"
+    positions: Literal["interleaved", "halves", "learned"] = "interleaved"
+    learned_positions: PositiveInt = 1024  # how many there are, where they are learned
+    tied_embeddings: Literal["all", "target-output", "source-target", "none"] = "all"
+    attention_bias: bool = False
+    output_bias: bool = False
+    start: Literal["zero", "token"] = "zero"  # what the decoder reads before the first word
+
+    @model_validator(mode="before")
+    @classmethod
+    def _widths_of_a_head(cls, table: Any) -> Any:
+        d_model, heads = table.get("d_model", 512), table.get("heads", 8)
+        if {"d_k", "d_v"} <= table.keys() or not (isinstance(d_model, int) and isinstance(heads, int) and heads > 0):
+            return table
+        if d_model % heads:
+            raise ValueError(f"heads = {heads} does not divide d_model = {d_model}; choose others, or say d_k and d_v.")
+        return {"d_k": d_model // heads, "d_v": d_model // heads} | table
+
+    @model_validator(mode="after")
+    def _fits_together(self) -> Self:
+        if self.positions != "learned" and self.d_model % 2:
+            raise ValueError(f"d_model = {self.d_model} is odd; sinusoids come in pairs, so it must be even.")
+        if self.tied_embeddings in ("all", "source-target") and self.source_vocabulary != self.target_vocabulary:
+            raise ValueError(
+                f"tied_embeddings = {self.tied_embeddings!r} is one matrix for source and target, but "
+                f"source_vocabulary = {self.source_vocabulary} and target_vocabulary = {self.target_vocabulary}; "
+                "use one vocabulary for both, or tied_embeddings = 'target-output'."
+            )
+        return self
+
+
+class Memory(NamedTuple):
+    """What the encoder made of the source."""
+
+    states: Tensor  # [B, S, D]
+    segments: Tensor  # [B, S]
+
+
+class Transformer(nn.Module):
+    """Section 3, figure 1: an encoder, a decoder, and embeddings below and above them."""
+
+    def __init__(self, settings: TransformerSettings) -> None:
+        super().__init__()
+        self.settings = settings
+        self.source_embedding = Embedding(settings.source_vocabulary, settings.d_model)
+        self.target_embedding = (
+            self.source_embedding
+            if settings.tied_embeddings in ("all", "source-target")
+            else Embedding(settings.target_vocabulary, settings.d_model)
+        )
+        self.source_positions = positions_of(settings)
+        self.target_positions = positions_of(settings)
+        self.dropout = nn.Dropout(settings.dropout)
+        self.encoder = Encoder(settings)
+        self.decoder = Decoder(settings)
+        self.output_embedding = (
+            self.target_embedding
+            if settings.tied_embeddings in ("all", "target-output")
+            else Embedding(settings.target_vocabulary, settings.d_model)
+        )
+        self.output_bias = nn.Parameter(torch.zeros(settings.target_vocabulary)) if settings.output_bias else None
+
+    def forward(self, batch: Batch) -> Tensor:
+        """[B, T, V] the logits of the word after each position of the target."""
+        memory = self.encode(batch.source)
+        x = self.embed_target(batch.target)
+        allowed = may_look(batch.target.segments, batch.target.segments) & backwards(x.size(1), x.device)
+        x = self.decoder(x, memory.states, allowed, may_look(batch.target.segments, memory.segments))
+        return self.logits(x)
+
+    def encode(self, source: Rows) -> Memory:
+        """The encoder's output for each position of the source."""
+        x = self.source_embedding(source.tokens)
+        x = self.dropout(x + self.source_positions(0, x.size(1), like=x)[source.positions])
+        return Memory(self.encoder(x, may_look(source.segments, source.segments)), source.segments)
+
+    def embed_target(self, target: Rows) -> Tensor:
+        """What enters the decoder. At a sentence's start stands a zero vector, or the embedding of the start token."""
+        x = self.target_embedding(target.tokens)
+        if self.settings.start == "zero":
+            x = x.masked_fill((target.positions == 0)[:, :, None], 0.0)
+        return self.dropout(x + self.target_positions(0, x.size(1), like=x)[target.positions])
+
+    def logits(self, x: Tensor) -> Tensor:
+        """[..., D] -> [..., V]: section 3.4's linear transformation before the softmax."""
+        return F.linear(x, self.output_embedding.weight, self.output_bias)
+
+    @torch.no_grad()
+    def start(self, memory: Memory, *, width: int = 1) -> DecoderState:
+        """A decoder that has said nothing; each row of the source holds one sentence. Keys are computed here, once."""
+        return DecoderState(
+            own=tuple(KeysAndValues() for _ in self.decoder.layers),
+            source=tuple(layer.source_attention.keys_and_values(memory.states) for layer in self.decoder.layers),
+            source_allowed=(memory.segments != 0)[:, None, None],
+            width=width,
+        )
+
+    @torch.no_grad()
+    def step(self, tokens: Tensor, state: DecoderState) -> tuple[Tensor, DecoderState]:
+        """[N * width] the words said last (at first anything, or the start token) -> [N * width, V] logits."""
+        x = self.target_embedding(tokens)
+        if self.settings.start == "zero" and state.length == 0:
+            x = torch.zeros_like(x)
+        x = self.dropout(x + self.target_positions(state.length, 1, like=x))[:, None]
+        return self.logits(self.decoder.step(x, state))[:, 0], state
+
+    def attentions(self) -> dict[AttentionName, MultiHeadAttention]:
+        """Section 3.2.3's three uses of attention, layer by layer."""
+        encoder, decoder = list(enumerate(self.encoder.layers)), list(enumerate(self.decoder.layers))
+        return (
+            {AttentionName("encoder", i): layer.self_attention for i, layer in encoder}
+            | {AttentionName("decoder", i): layer.self_attention for i, layer in decoder}
+            | {AttentionName("decoder-source", i): layer.source_attention for i, layer in decoder}
+        )
+
+
+class Encoder(nn.Module):
+    """Section 3.1: a stack of N identical layers."""
+
+    def __init__(self, settings: TransformerSettings) -> None:
+        super().__init__()
+        layers = (EncoderLayer(settings) for _ in range(settings.encoder_layers))
+        self.layers = cast("Sequence[EncoderLayer]", nn.ModuleList(layers))
+        self.norm = nn.LayerNorm(settings.d_model) if settings.norm == "pre" else nn.Identity()
+
+    def forward(self, x: Tensor, allowed: Tensor) -> Tensor:
+        """[B, S, D] -> [B, S, D]; `allowed` is [B, 1, S, S]."""
+        for layer in self.layers:
+            x = layer(x, allowed)
+        return self.norm(x)
+
+
+class EncoderLayer(nn.Module):
+    """Self-attention, then a feed-forward network."""
+
+    def __init__(self, settings: TransformerSettings) -> None:
+        super().__init__()
+        self.self_attention = MultiHeadAttention(settings)
+        self.self_attention_residual = Residual(settings)
+        self.feed_forward = FeedForward(settings)
+        self.feed_forward_residual = Residual(settings)
+
+    def forward(self, x: Tensor, allowed: Tensor) -> Tensor:
+        """[B, S, D] -> [B, S, D]."""
+        x = self.self_attention_residual(x, lambda x: self.self_attention(x, x, allowed))
+        return self.feed_forward_residual(x, self.feed_forward)
+
+
+class Decoder(nn.Module):
+    """Section 3.1: a stack of N identical layers, each of which also attends to the encoder's output."""
+
+    def __init__(self, settings: TransformerSettings) -> None:
+        super().__init__()
+        layers = (DecoderLayer(settings) for _ in range(settings.decoder_layers))
+        self.layers = cast("Sequence[DecoderLayer]", nn.ModuleList(layers))
+        self.norm = nn.LayerNorm(settings.d_model) if settings.norm == "pre" else nn.Identity()
+
+    def forward(self, x: Tensor, memory: Tensor, allowed: Tensor, source_allowed: Tensor) -> Tensor:
+        """[B, T, D] -> [B, T, D]; `allowed` is [B, 1, T, T], `source_allowed` [B, 1, T, S]."""
+        for layer in self.layers:
+            x = layer(x, memory, allowed, source_allowed)
+        return self.norm(x)
+
+    def step(self, x: Tensor, state: DecoderState) -> Tensor:
+        """[N * width, 1, D] -> [N * width, 1, D], one position later."""
+        for layer, own, source in zip(self.layers, state.own, state.source, strict=True):
+            x = layer.step(x, own, source, state)
+        return self.norm(x)
+
+
+class DecoderLayer(nn.Module):
+    """Masked self-attention, attention over the encoder's output, then a feed-forward network."""
+
+    def __init__(self, settings: TransformerSettings) -> None:
+        super().__init__()
+        self.self_attention = MultiHeadAttention(settings)
+        self.self_attention_residual = Residual(settings)
+        self.source_attention = MultiHeadAttention(settings)
+        self.source_attention_residual = Residual(settings)
+        self.feed_forward = FeedForward(settings)
+        self.feed_forward_residual = Residual(settings)
+
+    def forward(self, x: Tensor, memory: Tensor, allowed: Tensor, source_allowed: Tensor) -> Tensor:
+        """[B, T, D] -> [B, T, D]."""
+        x = self.self_attention_residual(x, lambda x: self.self_attention(x, x, allowed))
+        x = self.source_attention_residual(x, lambda x: self.source_attention(x, memory, source_allowed))
+        return self.feed_forward_residual(x, self.feed_forward)
+
+    def step(self, x: Tensor, own: KeysAndValues, source: tuple[Tensor, Tensor], state: DecoderState) -> Tensor:
+        """The same for the one newest position. The rows of a sentence are queries over the one source they share."""
+
+        def attend_to_source(x: Tensor) -> Tensor:
+            hypotheses = x.view(-1, state.width, x.size(-1))  # [N, width, D]
+            return self.source_attention.attend(hypotheses, *source, state.source_allowed).view_as(x)
+
+        def attend_to_itself(x: Tensor) -> Tensor:
+            return self.self_attention.attend(x, *own.append(*self.self_attention.keys_and_values(x)), None)
+
+        x = self.self_attention_residual(x, attend_to_itself)
+        x = self.source_attention_residual(x, attend_to_source)
+        return self.feed_forward_residual(x, self.feed_forward)
+
+
+class Residual(nn.Module):
+    """Section 3.1: LayerNorm(x + Sublayer(x)), with section 5.4's dropout on what the sub-layer gives.
+
+    `norm = "pre"` normalises what enters the sub-layer instead, and once more at the end of the stack.
+    """
+
+    def __init__(self, settings: TransformerSettings) -> None:
+        super().__init__()
+        self.norm = nn.LayerNorm(settings.d_model)
+        self.dropout = nn.Dropout(settings.dropout)
+        self.pre_norm = settings.norm == "pre"
+
+    def forward(self, x: Tensor, sublayer: Callable[[Tensor], Tensor]) -> Tensor:
+        """[B, T, D] -> [B, T, D]."""
+        if self.pre_norm:
+            return x + self.dropout(sublayer(self.norm(x)))
+        return self.norm(x + self.dropout(sublayer(x)))
+
+
+def attention(
+    query: Tensor, key: Tensor, value: Tensor, allowed: Tensor | None, observer: Observer | None = None
+) -> Tensor:
+    """Section 3.2.1: softmax(QK^T / sqrt(d_k))V, in one fused kernel unless somebody wants to see the weights.
+
+    query [B, H, T, K], key and value [B, H, S, K], allowed [B, 1, T or 1, S] -> [B, H, T, K of the values].
+    """
+    if observer is None:
+        return F.scaled_dot_product_attention(query, key, value, attn_mask=allowed)
+    scores = query @ key.transpose(-2, -1) / math.sqrt(query.size(-1))
+    if allowed is not None:
+        scores = scores.masked_fill(~allowed, -math.inf)
+    return observer(Lookup(query, key, value, scores.softmax(dim=-1))) @ value
+
+
+class MultiHeadAttention(nn.Module):
+    """Section 3.2.2: h attentions side by side, each over its own projections, joined by W^O."""
+
+    def __init__(self, settings: TransformerSettings) -> None:
+        super().__init__()
+        self.heads = settings.heads
+        self.observer: Observer | None = None
+        bias = settings.attention_bias
+        self.query = projection(settings.d_model, settings.heads * settings.d_k, bias=bias)  # W^Q of all heads
+        self.key = projection(settings.d_model, settings.heads * settings.d_k, bias=bias)  # W^K
+        self.value = projection(settings.d_model, settings.heads * settings.d_v, bias=bias)  # W^V
+        self.output = projection(settings.heads * settings.d_v, settings.d_model, bias=bias)  # W^O
+
+    def forward(self, x: Tensor, memory: Tensor, allowed: Tensor) -> Tensor:
+        """[B, T, D] asks, memory [B, S, D] answers -> [B, T, D]."""
+        return self.attend(x, *self.keys_and_values(memory), allowed)
+
+    def keys_and_values(self, memory: Tensor) -> tuple[Tensor, Tensor]:
+        """[B, S, D] -> [B, H, S, K] twice."""
+        return self._by_head(self.key(memory)), self._by_head(self.value(memory))
+
+    def attend(self, x: Tensor, key: Tensor, value: Tensor, allowed: Tensor | None) -> Tensor:
+        """[B, T, D] -> [B, T, D], over keys and values that are already there."""
+        heads = attention(self._by_head(self.query(x)), key, value, allowed, self.observer)
+        return self.output(heads.transpose(1, 2).flatten(2))
+
+    def _by_head(self, x: Tensor) -> Tensor:
+        return x.view(x.size(0), x.size(1), self.heads, -1).transpose(1, 2)  # [B, T, H * K] -> [B, H, T, K]
+
+
+def may_look(queries: Tensor, keys: Tensor) -> Tensor:
+    """Section 3.2.3 for rows of several sentences: segments [B, T] and [B, S] -> [B, 1, T, S].
+
+    A word looks at the words of its own sentence. Padding looks everywhere, since a softmax over nothing is not a
+    number; nothing looks at padding but padding, and no loss is computed there.
+    """
+    same_sentence = queries[:, :, None] == keys[:, None, :]
+    return (same_sentence | (queries == 0)[:, :, None])[:, None]
+
+
+def backwards(length: int, device: torch.device) -> Tensor:
+    """[T, T]: a position of the decoder sees itself and what is before it (section 3.2.3)."""
+    return torch.ones(length, length, dtype=torch.bool, device=device).tril()
+
+
+class FeedForward(nn.Module):
+    """Section 3.3: max(0, xW1 + b1)W2 + b2, the same at each position."""
+
+    def __init__(self, settings: TransformerSettings) -> None:
+        super().__init__()
+        self.inner = projection(settings.d_model, settings.d_ff)
+        self.outer = projection(settings.d_ff, settings.d_model)
+        self.activation = {"relu": nn.ReLU, "gelu": nn.GELU, "swish": nn.SiLU}[settings.activation]()
+
+    def forward(self, x: Tensor) -> Tensor:
+        """[B, T, D] -> [B, T, D]."""
+        return self.outer(self.activation(self.inner(x)))
+
+
+class Embedding(nn.Module):
+    """Section 3.4: one vector a word, multiplied by sqrt(d_model). The same matrix gives the logits when it is tied.
+
+    It starts with a variance of 1 / d_model: words enter the stacks with a variance of 1, like the sinusoids' 1/2, and
+    a normalised state gives logits with a variance of 1.
+    """
+
+    def __init__(self, vocabulary: int, d_model: int) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.randn(vocabulary, d_model) / math.sqrt(d_model))
+
+    def forward(self, tokens: Tensor) -> Tensor:
+        """[...] -> [..., D]."""
+        return F.embedding(tokens, self.weight) * math.sqrt(self.weight.size(1))
+
+
+class Sinusoids(nn.Module):
+    """Section 3.5: PE(pos, 2i) = sin(pos / 10000^(2i/d_model)), PE(pos, 2i+1) = cos(the same). Any length, no weights.
+
+    `halves` puts all sines before all cosines: the same encoding with its dimensions in another order.
+    """
+
+    def __init__(self, d_model: int, *, interleaved: bool) -> None:
+        super().__init__()
+        self.d_model = d_model
+        self.interleaved = interleaved
+
+    def forward(self, first: int, length: int, *, like: Tensor) -> Tensor:
+        """[length, D] for the positions from `first` on; exact also where they are large."""
+        positions = torch.arange(first, first + length, dtype=torch.float64, device=like.device)
+        exponents = torch.arange(0, self.d_model, 2, dtype=torch.float64, device=like.device) / self.d_model
+        angles = positions[:, None] / 10000**exponents
+        if self.interleaved:
+            return torch.stack([angles.sin(), angles.cos()], dim=-1).flatten(1).to(like.dtype)
+        return torch.cat([angles.sin(), angles.cos()], dim=1).to(like.dtype)
+
+
+class LearnedPositions(nn.Module):
+    """Table 3, row E: a learned vector for each position, as many as there are."""
+
+    def __init__(self, count: int, d_model: int) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.randn(count, d_model) / math.sqrt(2))
+
+    def forward(self, first: int, length: int, *, like: Tensor) -> Tensor:
+        """[length, D] for the positions from `first` on."""
+        if first + length > self.weight.size(0):
+            raise LengthError(
+                f"a row of {first + length} tokens is too long: this model learned {self.weight.size(0)} positions.\n"
+                "  Split the text into shorter sentences, or train with positions = 'interleaved', which has no limit."
+            )
+        return self.weight[first : first + length].to(like.dtype)
+
+
+def positions_of(settings: TransformerSettings) -> nn.Module:
+    """The positional encoding that the settings ask for."""
+    if settings.positions == "learned":
+        return LearnedPositions(settings.learned_positions, settings.d_model)
+    return Sinusoids(settings.d_model, interleaved=settings.positions == "interleaved")
+
+
+def projection(inputs: int, outputs: int, *, bias: bool = True) -> nn.Linear:
+    """A linear map that keeps the variance of what goes through it, both ways (Xavier), and a bias of zero.
+
+    The paper does not say how its weights start. Post-norm needs sub-layers that neither drown nor vanish beside the
+    unit variance that each normalisation leaves on the residual path.
+    """
+    linear = nn.Linear(inputs, outputs, bias=bias)
+    nn.init.xavier_uniform_(linear.weight)
+    if bias:
+        nn.init.zeros_(linear.bias)
+    return linear
+
+
+ARCHITECTURE = Architecture(TransformerSettings, Transformer)

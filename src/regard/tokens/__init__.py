@@ -1,0 +1,11 @@
+"""Strings to ids and back: subwords, characters, bytes, words. No tensors.
+
+Every file in `kinds` is a kind of tokeniser; `tokeniser.py` says what such a file contains.
+"""
+
+from regard.tokens.pair import Tokenisers
+from regard.tokens.settings import TokeniserSettings
+from regard.tokens.tokeniser import Tokeniser, kind_names
+from regard.tokens.training import train
+
+__all__ = ["Tokeniser", "TokeniserSettings", "Tokenisers", "kind_names", "train"]

@@ -1,0 +1,1 @@
+"""Training: section 5 of the paper."""

@@ -1,0 +1,62 @@
+"""The command line as people meet it."""
+
+import os
+import resource
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import regard
+
+COMMAND = Path(sys.executable).parent / "regard"
+
+
+def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+    environment = os.environ | {"COLUMNS": "100", "NO_COLOR": "1"}
+    return subprocess.run([COMMAND, *arguments], capture_output=True, text=True, env=environment, check=False)
+
+
+def test_help_answers_in_half_a_second_and_names_the_commands() -> None:
+    assert "demo" in run("--help").stdout
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    run("--help")
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    assert after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime < 0.5  # of one core, however busy
+
+
+def test_help_imports_nothing_heavy() -> None:
+    code = "import sys, regard.cli; regard.cli._application(); print(*sys.modules)"
+    modules = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    assert "typer" in modules
+    assert not {"torch", "numpy", "pydantic", "safetensors", "lxml", "sentencepiece"} & set(modules)
+
+
+def test_the_version_is_printed() -> None:
+    assert run("--version").stdout == f"regard {regard.__version__}\n"
+
+
+def test_python_dash_m_is_the_same_program() -> None:
+    arguments = [sys.executable, "-m", "regard", "--version"]
+    assert subprocess.run(arguments, capture_output=True, text=True, check=True).stdout == run("--version").stdout
+
+
+def test_the_tour_shows_the_papers_model_and_runs_a_batch() -> None:
+    told = run("demo")
+    assert told.returncode == 0, told.stderr
+    assert "63,045,632" in told.stdout
+    assert "18 attentions, 144 heads" in told.stdout
+
+
+def test_what_a_person_can_mend_is_told_without_a_traceback() -> None:
+    told = run("demo", "--preset", "bsae")
+    assert told.returncode == 1
+    assert told.stderr == "error: preset 'bsae': there is no such preset; did you mean 'base'?\n"
+
+
+@pytest.mark.parametrize("arguments", [["dmeo"], ["demo", "--prest", "base"]])
+def test_a_wrong_command_or_option_is_told(arguments: list[str]) -> None:
+    told = run(*arguments)
+    assert told.returncode == 2
+    assert "No such" in told.stderr

@@ -1,0 +1,67 @@
+"""The house itself: its public names, and that it is kept tidy."""
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+
+import regard
+from regard import errors
+
+ROOT = Path(__file__).parents[2]
+SOURCES = sorted((ROOT / "src").rglob("*.py"))
+
+
+def test_the_public_names_are_these() -> None:
+    assert sorted(regard.__all__) == [
+        "CorpusError",
+        "LengthError",
+        "ModelFolderError",
+        "RegardError",
+        "SettingsError",
+        "TextError",
+        "__version__",
+    ]
+    assert all(hasattr(regard, name) for name in regard.__all__)
+
+
+def test_every_error_is_a_regard_error_and_is_drawn_in_the_tree() -> None:
+    classes = [value for value in vars(errors).values() if isinstance(value, type)]
+    assert len(classes) > 1
+    for error in classes:
+        assert issubclass(error, errors.RegardError)
+        assert error.__name__ in (errors.__doc__ or "")
+        assert getattr(regard, error.__name__) is error
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_a_file_says_what_it_is_about_and_its_functions_fit_on_a_screen(path: Path) -> None:
+    tree = ast.parse(path.read_text())
+    assert ast.get_docstring(tree)
+    assert len(path.read_text().splitlines()) <= 450
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef):
+            assert (node.end_lineno or 0) - node.lineno < 60, node.name
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_nothing_is_unpickled(path: Path) -> None:
+    assert not re.search(r"\bpickle\b|torch\.load\b|\bmarshal\b|\bshelve\b|allow_pickle=True", path.read_text())
+
+
+def test_the_version_stands_at_the_top_of_the_changelog() -> None:
+    headings = re.findall(r"^## (\S+)", (ROOT / "CHANGELOG.md").read_text(), flags=re.MULTILINE)
+    assert headings[0] in (regard.__version__, "Unreleased")
+
+
+def test_links_between_documents_lead_somewhere() -> None:
+    documents = [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")]
+    links = [
+        (document, link)
+        for document in documents
+        for link in re.findall(r"\]\((?!https?:|#)([^)#]+)", document.read_text())
+    ]
+    assert links
+    broken = [f"{document.name}: {link}" for document, link in links if not (document.parent / link).exists()]
+    assert broken == []

@@ -1,0 +1,62 @@
+"""Small models and batches for tests."""
+
+from typing import Any
+
+import torch
+from hypothesis import strategies as st
+
+from regard.batches.rows import Batch, batch_of
+from regard.models.transformer import Transformer, TransformerSettings
+
+VOCABULARY = 23
+BEGIN, END = 0, 1
+
+Pair = tuple[list[int], list[int]]
+
+
+def transformer(*, seed: int = 0, dtype: torch.dtype = torch.float64, **settings: Any) -> Transformer:
+    """A small Transformer without dropout in effect; every bias is random, so that a forgotten one shows."""
+    torch.manual_seed(seed)
+    sizes: dict[str, Any] = {
+        "source_vocabulary": VOCABULARY,
+        "target_vocabulary": VOCABULARY,
+        "encoder_layers": 2,
+        "decoder_layers": 2,
+        "d_model": 16,
+        "d_ff": 24,
+        "heads": 4,
+    }
+    model = Transformer(TransformerSettings(**(sizes | settings))).to(dtype).eval()
+    with torch.no_grad():
+        for name, parameter in model.named_parameters():
+            if name.endswith("bias"):
+                parameter.normal_(std=0.3)
+    return model
+
+
+def padded(pairs: list[Pair], **options: Any) -> Batch:
+    """One sentence pair a row."""
+    return batch_of([[pair] for pair in pairs], begin=BEGIN, end=END, **options)
+
+
+def packed(rows: list[list[Pair]], **options: Any) -> Batch:
+    """Several sentence pairs a row."""
+    return batch_of(rows, begin=BEGIN, end=END, **options)
+
+
+words = st.integers(min_value=2, max_value=VOCABULARY - 1)
+sentences = st.lists(words, min_size=0, max_size=7)
+pairs = st.tuples(sentences, sentences)
+options = st.fixed_dictionaries(
+    {
+        "norm": st.sampled_from(["post", "pre"]),
+        "activation": st.sampled_from(["relu", "gelu", "swish"]),
+        "positions": st.sampled_from(["interleaved", "halves", "learned"]),
+        "tied_embeddings": st.sampled_from(["all", "target-output", "source-target", "none"]),
+        "attention_bias": st.booleans(),
+        "output_bias": st.booleans(),
+        "start": st.sampled_from(["zero", "token"]),
+        "d_k": st.sampled_from([2, 4, 6]),
+        "d_v": st.sampled_from([3, 4]),
+    }
+)
