@@ -1,0 +1,99 @@
+"""What happens to input that is not as it should be: the first bad line stops everything, or all are counted."""
+
+from __future__ import annotations
+
+from enum import Enum
+from pathlib import Path
+
+from regard.errors import CorpusError
+from regard.text.tally import Tally
+
+
+class Problem(Enum):
+    """What can be wrong with a line, a unit or a file: a name for it, and what would be right."""
+
+    NOT_UTF8 = ("not UTF-8", "Regard reads UTF-8. Convert the file, for example with: iconv -f LATIN1 -t UTF-8")
+    UTF16 = ("UTF-16", "Regard reads UTF-8. Convert the file with: iconv -f UTF-16 -t UTF-8")
+    NUL = ("NUL byte", "Text has no such bytes: the file may be damaged, or not be text at all.")
+    TOO_LONG = ("line too long", "A line is one sentence or paragraph. Look whether the line ends are missing.")
+    EMPTY_FILE = ("empty file", "Regard expects at least one sentence pair in every file.")
+    DAMAGED = (
+        "damaged compressed file",
+        "Fetch or make the file anew: it was cut off or changed after it was written.",
+    )
+    UNEQUAL = (
+        "unequal line counts",
+        "Line-aligned files have the translation of every line in the line of that number.",
+    )
+    COLUMNS = ("wrong number of columns", "Expected are the source, a tab and the target; more columns need --columns.")
+    JSON = ("not the expected JSON", 'Expected is one object a line, such as {"en": "Hello.", "de": "Hallo."}')
+    DUPLICATE_KEY = ("duplicate key", "Each key stands once in an object, or it is unclear which value is meant.")
+    XML = ("broken XML", "Regard needs well-formed XML. Export the file anew, or mend that place.")
+    ENTITIES = (
+        "entity",
+        "For safety, Regard reads no XML that brings definitions of its own: remove the [...] and &...;",
+    )
+    PO = ("broken PO", "Regard needs a valid PO file. Look for what is wrong with: msgfmt --check")
+    NO_TRANSLATIONS = ("no translations", "A template (POT) holds only the source. Give the PO file of a language.")
+    LANGUAGES = ("other languages", "Check --source and --target against the languages of the file.")
+
+    def __init__(self, label: str, hint: str) -> None:
+        self.label = label
+        self.hint = hint
+
+
+class NotAPair(Enum):
+    """What a sound file may hold without its being a sentence pair: passed over and counted, never an error."""
+
+    BLANK = "blank line"
+    NO_SOURCE = "unit without the source language"
+    NO_TARGET = "unit without the target language"
+    UNTRANSLATED = "untranslated"
+    FUZZY = "translation marked as unfinished"
+    OBSOLETE = "obsolete entry"
+    OTHER_LANGUAGES = "unit in other languages"
+
+
+class BadInput:
+    """Raises at the first problem; with `skip=True` counts the problems, by kind and place, and lets reading go on."""
+
+    def __init__(self, *, skip: bool = False) -> None:
+        self.skip = skip
+        self.problems: dict[Problem, Tally] = {}
+        self.given_up: list[str] = []
+        self.not_pairs: dict[NotAPair, Tally] = {}
+
+    def line(self, problem: Problem, path: Path, line: int, what: str) -> None:
+        """One line or unit is bad; the ones after it can still be read."""
+        if not self.skip:
+            raise CorpusError(
+                f"{path}:{line}: {what}\n  {problem.hint}\n"
+                f"  To go on without such lines, give --skip-bad; to list them all: regard check {path}"
+            )
+        self._count(problem, path, line)
+
+    def file(self, problem: Problem, path: Path, line: int | None, what: str) -> None:
+        """A file is bad, from `line` on or as a whole: nothing more of it can be read."""
+        place = f"{path}:{line}" if line else str(path)
+        if not self.skip:
+            raise CorpusError(
+                f"{place}: {what}\n  {problem.hint}\n"
+                f"  To go on without the rest of such files, give --skip-bad; to list all problems: regard check {path}"
+            )
+        self._count(problem, path, line or 1)
+        self.given_up.append(f"{place}: {what}")
+
+    def pass_over(self, reason: NotAPair, path: Path, line: int) -> None:
+        """Something in order that is no sentence pair."""
+        self.not_pairs.setdefault(reason, Tally()).add(str(path), line)
+
+    def summary(self) -> list[str]:
+        """A line for each kind of problem, each file given up and each kind of thing passed over."""
+        return [
+            *(f"{problem.label}: {tally}" for problem, tally in self.problems.items()),
+            *(f"given up: {message}" for message in self.given_up),
+            *(f"passed over, {reason.value}: {tally}" for reason, tally in self.not_pairs.items()),
+        ]
+
+    def _count(self, problem: Problem, path: Path, line: int) -> None:
+        self.problems.setdefault(problem, Tally()).add(str(path), line)

@@ -1,0 +1,75 @@
+"""Sentence pairs and their languages."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import NamedTuple
+
+
+class Pair(NamedTuple):
+    """A sentence, its translation, and where they stand: the line of the unit or entry, from 1."""
+
+    source: str
+    target: str
+    path: str = ""
+    line: int = 0
+
+
+class Languages(NamedTuple):
+    """From which language into which, as codes: `en`, `de`, `pt-BR`."""
+
+    source: str
+    target: str
+
+    def __str__(self) -> str:
+        return f"{self.source} to {self.target}"
+
+    def reversed(self) -> Languages:
+        """The other direction."""
+        return Languages(self.target, self.source)
+
+    def of(self, found: Languages) -> bool | None:
+        """Whether text in the languages `found` serves: True as it is, False reversed, None not at all."""
+        if matches(self.source, found.source) and matches(self.target, found.target):
+            return True
+        if matches(self.source, found.target) and matches(self.target, found.source):
+            return False
+        return None
+
+
+def matches(wanted: str, found: str) -> bool:
+    """Whether text in the language `found` serves for `wanted`: `de` takes `de_AT`, `pt-BR` does not take `pt-PT`.
+
+    Every part of the wanted code must be in the found one, in order, the first one first: `zh-CN` takes `zh-Hans-CN`.
+    """
+    wanted_parts, found_parts = _parts(wanted), iter(_parts(found))
+    if wanted_parts[0] != next(found_parts):
+        return False
+    return all(part in found_parts for part in wanted_parts[1:])
+
+
+@lru_cache(maxsize=4096)
+def sides(languages: Languages, found: tuple[str, ...]) -> tuple[int, int] | None:
+    """Which of the languages `found` are the source and the target, by position; None where one of them is not there.
+
+    The same code beats a longer one. A position serves once, so that two texts in one language are source, then target.
+    """
+    source_first = len(languages.source) >= len(languages.target)
+    first, second = languages if source_first else languages.reversed()
+    first_place = _place(first, found, taken=None)
+    second_place = _place(second, found, taken=first_place)
+    if first_place is None or second_place is None:
+        return None
+    return (first_place, second_place) if source_first else (second_place, first_place)
+
+
+def _place(wanted: str, found: Sequence[str], *, taken: int | None) -> int | None:
+    fitting = [place for place, code in enumerate(found) if place != taken and matches(wanted, code)]
+    return min(fitting, key=lambda place: (len(_parts(found[place])), place), default=None)
+
+
+@lru_cache(maxsize=4096)
+def _parts(code: str) -> tuple[str, ...]:
+    return tuple(re.split("[-_@.]", code.strip().lower()))
