@@ -1,7 +1,6 @@
 """What can go wrong for a person who uses Regard.
 
 RegardError                 everything below; catch this one
-├── CorpusError             text is missing, damaged, in another language or not in the form that its format asks for
 ├── SettingsError           a setting is unknown, missing or out of range
 ├── CorpusError             a corpus, in files or stored, is missing, damaged or not what it should be
 ├── TextError               text that cannot be read, kept or turned into tokens
@@ -14,10 +13,6 @@ A message says what went wrong, where, what was expected and what to do next. Ou
 
 class RegardError(Exception):
     """Something that the person who runs Regard can mend; the message says how."""
-
-
-class CorpusError(RegardError):
-    """Text is missing, damaged, in another language or not in the form that its format asks for."""
 
 
 class SettingsError(RegardError):
