@@ -12,7 +12,6 @@ from regard.text.cleaning import (
     CleaningReport,
     CleaningSettings,
     Reason,
-    chunks,
     clean,
     clean_stream,
     drop_duplicates,
@@ -20,8 +19,14 @@ from regard.text.cleaning import (
 )
 from regard.text.corpus import read
 from regard.text.normalisation import Change, normalise
-from regard.text.pairs import Languages, Pair
+from regard.text.pairs import Chunk, Languages, Pair, chunks
 from regard.text.tally import PLACES, Tally
+
+
+def cleaned_at_once(pairs: list[Pair], settings: CleaningSettings) -> tuple[list[Pair], CleaningReport]:
+    (chunk,) = chunks(pairs)
+    cleaned = clean(chunk, settings)
+    return list(cleaned.chunk.pairs()), cleaned.report
 
 
 def numbered(*texts: tuple[str, str]) -> list[Pair]:
@@ -41,16 +46,16 @@ def numbered(*texts: tuple[str, str]) -> list[Pair]:
     ],
 )
 def test_a_pair_is_dropped_for_its_reason_with_its_line(pair, reason):
-    cleaned = clean(numbered(("Hello.", "Hallo."), pair), CleaningSettings())
-    assert cleaned.pairs == numbered(("Hello.", "Hallo."))
-    assert cleaned.report.dropped == {reason: Tally(1, [("a.tsv", 2)])}
+    kept, report = cleaned_at_once(numbered(("Hello.", "Hallo."), pair), CleaningSettings())
+    assert kept == numbered(("Hello.", "Hallo."))
+    assert report.dropped == {reason: Tally(1, [("a.tsv", 2)])}
 
 
 @pytest.mark.parametrize(
     "pair", [("Hi.", "Guten Tag zusammen."), ("x" * 2000, "y" * 2000), ("x" * 50, "y" * 10), ("x" * 49, "y")]
 )
 def test_a_pair_within_the_limits_is_kept_and_short_ones_may_have_any_ratio(pair):
-    assert clean(numbered(pair), CleaningSettings()).pairs == numbered(pair)
+    assert cleaned_at_once(numbered(pair), CleaningSettings())[0] == numbered(pair)
 
 
 def test_every_limit_can_be_lifted():
@@ -58,10 +63,9 @@ def test_every_limit_can_be_lifted():
         normalisation="none", max_characters=10_000, max_ratio=None, drop_copies=False, drop_duplicates=False
     )
     pairs = numbered(("x" * 9000, "y"), ("a  b", "a  b"), ("a  b", "a  b"))
-    cleaned = clean(pairs, lenient)
-    assert cleaned.pairs == pairs
-    assert cleaned.fingerprints == []
-    assert cleaned.report.changed == {}
+    kept, report = cleaned_at_once(pairs, lenient)
+    assert kept == pairs == list(clean_stream(pairs, lenient, CleaningReport()))
+    assert report.changed == {}
 
 
 def test_unsound_settings_are_refused():
@@ -80,17 +84,16 @@ def test_unsound_settings_are_refused():
     ],
 )
 def test_a_change_is_counted_by_kind_with_its_line(text, change, normal):
-    cleaned = clean(numbered(("Hello.", "Hallo."), (text, f"x {text}")), CleaningSettings())
-    assert cleaned.pairs[1].source == normal
-    assert cleaned.report.changed == {change: Tally(1, [("a.tsv", 2)])}
+    kept, report = cleaned_at_once(numbered(("Hello.", "Hallo."), (text, f"x {text}")), CleaningSettings())
+    assert kept[1].source == normal
+    assert report.changed == {change: Tally(1, [("a.tsv", 2)])}
 
 
 def test_duplicates_are_dropped_across_chunks_after_normalisation():
     pairs = numbered(("a", "b"), ("a ", "b"), ("a", "c"), ("a", "b"))
     settings, seen = CleaningSettings(), set()
     cleaned = [drop_duplicates(clean(chunk, settings), seen) for chunk in chunks(pairs, size=3)]
-    assert [pair.line for chunk in cleaned for pair in chunk.pairs] == [1, 3]
-    assert [len(chunk.fingerprints) for chunk in cleaned] == [2, 0]
+    assert [line for part in cleaned for line in part.chunk.lines] == [1, 3]
     report = CleaningReport()
     assert list(clean_stream(pairs, settings, report)) == numbered(("a", "b"), ("?", "?"), ("a", "c"))[::2]
     assert report.dropped == {Reason.DUPLICATE: Tally(2, [("a.tsv", 2), ("a.tsv", 4)])}
@@ -116,6 +119,14 @@ def test_what_a_worker_process_gives_back_can_be_sent_and_added_up():
     assert total.summary()[0] == "20 of 40 sentence pairs are kept"
     assert total.summary()[1].startswith("dropped, the source is empty: 20 (a.tsv:1, a.tsv:3, ")
     assert total.summary()[1].endswith(", ...)")
+
+
+def test_chunks_end_where_files_end():
+    pairs = [Pair("a", "b", path, line + 1) for path, lines in (("x", 5), ("y", 2), ("z", 1)) for line in range(lines)]
+    found = list(chunks(pairs, size=4))
+    assert [(chunk.path, len(chunk.lines)) for chunk in found] == [("x", 4), ("x", 1), ("y", 2), ("z", 1)]
+    assert [pair for chunk in found for pair in chunk.pairs()] == pairs
+    assert isinstance(found[0], Chunk)
 
 
 def test_meaningful_spaces_and_joiners_stay():

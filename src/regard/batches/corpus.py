@@ -18,7 +18,7 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from io import BytesIO
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.lib import format as npy
@@ -28,7 +28,9 @@ from regard.errors import CorpusError
 
 DESCRIPTION = "corpus.json"
 FORMAT = 1
+SIDES = ("source", "target")
 _HEADER = 128  # bytes; enough for every one-dimensional array, and what numpy writes for one
+_BLOCK = 1 << 20
 
 Ids = NDArray[np.unsignedinteger[Any]]
 Numbers = NDArray[np.int64]
@@ -83,25 +85,24 @@ class CorpusWriter:
     def __init__(self, folder: Path, *, vocabulary: int) -> None:
         folder.parent.mkdir(parents=True, exist_ok=True)
         self._folder = folder
-        self._partial = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", suffix=".partial", dir=folder.parent))
+        self._partial = Path(tempfile.mkdtemp(prefix=f".{os.getpid()}.", suffix=".partial", dir=folder.parent))
+        self.scratch = self._partial / "scratch"  # for files that are not part of the corpus
+        self.scratch.mkdir()
         self._dtype = np.dtype(np.uint16 if vocabulary <= 2**16 else np.uint32)
-        self._tokens = {side: _open_array(self._partial / f"{side}.tokens.npy") for side in ("source", "target")}
-        self._lengths: dict[str, list[NDArray[np.int32]]] = {"source": [], "target": []}
+        self._tokens = {side: GrowingArray(self._partial / f"{side}.tokens.npy", self._dtype) for side in SIDES}
+        self._lengths = {side: GrowingArray(self._partial / f"{side}.all.npy", np.dtype(np.int32)) for side in SIDES}
 
     def add(self, side: str, tokens: Ids, lengths: NDArray[np.int32]) -> None:
         """The next sentences of one side, all of their ids in one array, each closed by the end token."""
-        self._tokens[side].write(np.ascontiguousarray(tokens, dtype=self._dtype).data)
-        self._lengths[side].append(lengths.astype(np.int32, copy=False))
+        self._tokens[side].append(tokens)
+        self._lengths[side].append(lengths)
 
     def finish(self, description: Mapping[str, Any], *, keep: NDArray[np.bool_] | None = None) -> None:
         """Moves the corpus into place. Of the pairs that were added, those that `keep` marks belong to it."""
-        for side, file in self._tokens.items():
-            lengths = np.concatenate([*self._lengths[side], np.zeros(0, np.int32)])
-            ends = lengths.cumsum(dtype=np.int64)
-            _close_array(file, self._dtype, int(ends[-1]) if len(ends) else 0)
-            chosen = slice(None) if keep is None else keep
-            np.save(self._partial / f"{side}.starts.npy", (ends - lengths)[chosen])
-            np.save(self._partial / f"{side}.lengths.npy", lengths[chosen])
+        for side in SIDES:
+            self._tokens[side].close()
+            self._index(side, keep)
+        shutil.rmtree(self.scratch)
         files = {path.name: path.stat().st_size for path in sorted(self._partial.iterdir())}
         table = {"format": FORMAT, **description, "files": files}
         (self._partial / DESCRIPTION).write_text(json.dumps(table, indent=2, ensure_ascii=False) + "\n", "utf-8")
@@ -115,9 +116,65 @@ class CorpusWriter:
 
     def discard(self) -> None:
         """Leaves nothing behind."""
-        for file in self._tokens.values():
-            file.close()
+        for array in (*self._tokens.values(), *self._lengths.values()):
+            array.close()
         shutil.rmtree(self._partial, ignore_errors=True)
+
+    def _index(self, side: str, keep: NDArray[np.bool_] | None) -> None:
+        """Where the sentences that belong to the corpus start, and their lengths, in blocks of bounded size."""
+        all_lengths = self._lengths[side].close()
+        starts = GrowingArray(self._partial / f"{side}.starts.npy", np.dtype(np.int64))
+        lengths = GrowingArray(self._partial / f"{side}.lengths.npy", np.dtype(np.int32))
+        end = 0
+        for first in range(0, len(all_lengths), _BLOCK):
+            block = np.array(all_lengths[first : first + _BLOCK])
+            chosen = slice(None) if keep is None else keep[first : first + _BLOCK]
+            ends = end + block.cumsum(dtype=np.int64)
+            starts.append((ends - block)[chosen])
+            lengths.append(block[chosen])
+            end = int(ends[-1])
+        starts.close()
+        lengths.close()
+        (self._partial / f"{side}.all.npy").unlink()
+
+
+class GrowingArray:
+    """A .npy file that is written without knowing how long it will be: room for the header, then the data."""
+
+    def __init__(self, path: Path, dtype: np.dtype[Any]) -> None:
+        self._path, self._dtype, self._count = path, dtype, 0
+        self._file = path.open("wb")
+        self._file.write(b"\0" * _HEADER)
+
+    def append(self, values: NDArray[Any]) -> None:
+        """Writes more values at the end."""
+        self._file.write(np.ascontiguousarray(values, dtype=self._dtype).data)
+        self._count += len(values)
+
+    def close(self) -> NDArray[Any]:
+        """Writes the header, and maps the array."""
+        if not self._file.closed:
+            shape = {"descr": npy.dtype_to_descr(self._dtype), "fortran_order": False, "shape": (self._count,)}
+            header = BytesIO()
+            npy.write_array_header_1_0(header, shape)
+            assert len(header.getvalue()) == _HEADER
+            self._file.seek(0)
+            self._file.write(header.getvalue())
+            self._file.close()
+        array: NDArray[Any] = np.load(self._path, mmap_mode="r")
+        return array
+
+
+def sweep(folder: Path) -> None:
+    """Removes what processes that are no more have left unfinished in `folder`."""
+    for partial in folder.glob(".*.partial"):
+        process = int(partial.name.split(".")[1])
+        try:
+            os.kill(process, 0)
+        except ProcessLookupError:
+            shutil.rmtree(partial, ignore_errors=True)
+        except PermissionError:
+            continue
 
 
 def store(
@@ -131,22 +188,6 @@ def store(
         writer.add(side, tokens, np.array([len(sentence) for sentence in closed], dtype=np.int32))
     writer.finish({"begin": begin, "end": end})
     return StoredCorpus(folder)
-
-
-def _open_array(path: Path) -> BinaryIO:
-    """A .npy file whose length is not known yet: room for the header, then the data."""
-    file = path.open("wb")
-    file.write(b"\0" * _HEADER)
-    return file
-
-
-def _close_array(file: BinaryIO, dtype: np.dtype[Any], count: int) -> None:
-    header = BytesIO()
-    npy.write_array_header_1_0(header, {"descr": npy.dtype_to_descr(dtype), "fortran_order": False, "shape": (count,)})
-    assert len(header.getvalue()) == _HEADER
-    file.seek(0)
-    file.write(header.getvalue())
-    file.close()
 
 
 def _read_description(folder: Path) -> dict[str, Any]:

@@ -1,26 +1,26 @@
 """Cleaning: which sentence pairs are kept, and a count with places for every reason why others are not.
 
-A chunk of pairs is cleaned by itself, in any process. Only duplicates need to know of other chunks: whoever puts the
-chunks together holds the set of fingerprints. What is kept and what is dropped always add up to what came in.
+A chunk of pairs is cleaned by itself, in any process, column by column, since most pairs need no second look. Only
+duplicates need to know of other chunks: whoever puts the chunks together holds the set of fingerprints. What is kept
+and what is dropped always add up to what came in.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from enum import Enum
 from hashlib import blake2b
-from itertools import islice
+from itertools import compress
+from operator import eq
 from typing import Literal, NamedTuple
 
 from pydantic import Field
 
 from regard.settings import Settings
 from regard.text.normalisation import Change, changes, normalise
-from regard.text.pairs import Pair
+from regard.text.pairs import Chunk, Pair, chunks
 from regard.text.tally import Tally, merge
-
-_CHUNK = 4096
 
 
 class CleaningSettings(Settings):
@@ -42,6 +42,7 @@ class Reason(Enum):
     TOO_LONG = "one side is longer than max_characters"
     RATIO = "one side is more than max_ratio times as long as the other"
     COPY = "the target is a copy of the source"
+    TOO_MANY_TOKENS = "one side has more than max_tokens tokens"
     DUPLICATE = "the same pair came before"
 
 
@@ -81,35 +82,30 @@ class CleaningReport:
 
 
 class Cleaned(NamedTuple):
-    """The pairs of a chunk that are kept, in normal form; their fingerprints, if duplicates are to go; the report."""
+    """The pairs of a chunk that are kept, in normal form, and the report."""
 
-    pairs: list[Pair]
-    fingerprints: list[int]
+    chunk: Chunk
     report: CleaningReport
 
 
-def clean(pairs: Iterable[Pair], settings: CleaningSettings) -> Cleaned:
+def clean(chunk: Chunk, settings: CleaningSettings) -> Cleaned:
     """Clean one chunk, duplicates aside."""
     report = CleaningReport()
-    kept: list[Pair] = []
-    normal = settings.normalisation == "nfc"
-    why_not = _Limits(settings).why_not
-    for pair in pairs:
-        source, target, path, line = pair
-        if normal:
-            source, target = normalise(source), normalise(target)
-        reason = why_not(source, target)
+    sources, targets = chunk.sources, chunk.targets
+    if settings.normalisation == "nfc":
+        sources, targets = list(map(normalise, sources)), list(map(normalise, targets))
+    keep = [True] * len(sources)
+    for number in _doubtful(sources, targets, settings):
+        reason = _why_not(sources[number], targets[number], settings)
         if reason is not None:
-            report.drop(reason, path, line)
-        elif source == pair.source and target == pair.target:
-            kept.append(pair)
-        else:
-            kept.append(Pair(source, target, path, line))
-            for change in dict.fromkeys((*changes(pair.source), *changes(pair.target))):
-                report.changed.setdefault(change, Tally()).add(path, line)
-    report.kept = len(kept)
-    fingerprints = [fingerprint(pair.source, pair.target) for pair in kept] if settings.drop_duplicates else []
-    return Cleaned(kept, fingerprints, report)
+            keep[number] = False
+            report.drop(reason, chunk.path, chunk.lines[number])
+    if sources != chunk.sources or targets != chunk.targets:
+        _count_changes(chunk, sources, targets, keep, report)
+    if not all(keep):
+        sources, targets = list(compress(sources, keep)), list(compress(targets, keep))
+    report.kept = len(sources)
+    return Cleaned(Chunk(sources, targets, chunk.path, list(compress(chunk.lines, keep))), report)
 
 
 def fingerprint(source: str, target: str) -> int:
@@ -120,19 +116,17 @@ def fingerprint(source: str, target: str) -> int:
 
 def drop_duplicates(cleaned: Cleaned, seen: set[int]) -> Cleaned:
     """The chunk without pairs whose fingerprint is in `seen`, which learns those of the others."""
-    pairs: list[Pair] = []
-    fingerprints: list[int] = []
-    report = CleaningReport()
+    chunk, report = cleaned.chunk, CleaningReport()
     report.add(cleaned.report)
-    for pair, mark in zip(cleaned.pairs, cleaned.fingerprints, strict=True):
-        if mark in seen:
-            report.drop(Reason.DUPLICATE, pair.path, pair.line)
-        else:
-            seen.add(mark)
-            pairs.append(pair)
-            fingerprints.append(mark)
-    report.kept = len(pairs)
-    return Cleaned(pairs, fingerprints, report)
+    keep = []
+    for mark, line in zip(map(fingerprint, chunk.sources, chunk.targets), chunk.lines, strict=True):
+        keep.append(mark not in seen)
+        seen.add(mark)
+        if not keep[-1]:
+            report.drop(Reason.DUPLICATE, chunk.path, line)
+    sources, targets = list(compress(chunk.sources, keep)), list(compress(chunk.targets, keep))
+    report.kept = len(sources)
+    return Cleaned(Chunk(sources, targets, chunk.path, list(compress(chunk.lines, keep))), report)
 
 
 def clean_stream(pairs: Iterable[Pair], settings: CleaningSettings, report: CleaningReport) -> Iterator[Pair]:
@@ -146,38 +140,44 @@ def clean_stream(pairs: Iterable[Pair], settings: CleaningSettings, report: Clea
         if settings.drop_duplicates:
             cleaned = drop_duplicates(cleaned, seen)
         report.add(cleaned.report)
-        yield from cleaned.pairs
+        yield from cleaned.chunk.pairs()
 
 
-def chunks(pairs: Iterable[Pair], *, size: int = _CHUNK) -> Iterator[Sequence[Pair]]:
-    """The pairs in lists of `size`, the last one shorter."""
-    source = iter(pairs)
-    while chunk := list(islice(source, size)):
-        yield chunk
+def _doubtful(sources: list[str], targets: list[str], settings: CleaningSettings) -> list[int]:
+    """The pairs that deserve a second look; the others are within every limit."""
+    longest, ratio = settings.max_characters, settings.max_ratio or float("inf")
+    suspects = [
+        number
+        for number, (source, target) in enumerate(zip(map(len, sources), map(len, targets), strict=True))
+        if not 0 < source <= longest or not 0 < target <= longest or source > ratio * target or target > ratio * source
+    ]
+    if settings.drop_copies and any(map(eq, sources, targets)):
+        suspects = sorted({*suspects, *(number for number, same in enumerate(map(eq, sources, targets)) if same)})
+    return suspects
 
 
-class _Limits:
-    """The settings, ready for a tight loop."""
+def _why_not(source: str, target: str, settings: CleaningSettings) -> Reason | None:
+    """Why a pair is dropped, if it is."""
+    shorter, longer = sorted((len(source), len(target)))
+    if not source:
+        return Reason.EMPTY_SOURCE
+    if not target:
+        return Reason.EMPTY_TARGET
+    if longer > settings.max_characters:
+        return Reason.TOO_LONG
+    if settings.max_ratio and longer > settings.max_ratio * shorter and longer >= settings.ratio_from:
+        return Reason.RATIO
+    if settings.drop_copies and source == target:
+        return Reason.COPY
+    return None
 
-    def __init__(self, settings: CleaningSettings) -> None:
-        self.longest = settings.max_characters
-        self.ratio = settings.max_ratio or float("inf")
-        self.ratio_from = settings.ratio_from
-        self.copies = not settings.drop_copies
 
-    def why_not(self, source: str, target: str) -> Reason | None:
-        """Why a pair is dropped, if it is."""
-        shorter, longer = len(source), len(target)
-        if not shorter:
-            return Reason.EMPTY_SOURCE
-        if not longer:
-            return Reason.EMPTY_TARGET
-        if shorter > longer:
-            shorter, longer = longer, shorter
-        if longer > self.longest:
-            return Reason.TOO_LONG
-        if longer > self.ratio * shorter and longer >= self.ratio_from:
-            return Reason.RATIO
-        if source == target and not self.copies:
-            return Reason.COPY
-        return None
+def _count_changes(
+    chunk: Chunk, sources: list[str], targets: list[str], keep: list[bool], report: CleaningReport
+) -> None:
+    """What normalisation changed in the pairs that are kept, by kind."""
+    before = zip(chunk.sources, chunk.targets, strict=True)
+    for number, (old, new) in enumerate(zip(before, zip(sources, targets, strict=True), strict=True)):
+        if keep[number] and old != new:
+            for change in dict.fromkeys((*changes(old[0]), *changes(old[1]))):
+                report.changed.setdefault(change, Tally()).add(chunk.path, chunk.lines[number])

@@ -34,9 +34,7 @@ def normalise(text: str) -> str:
     ascii_only = text.isascii()
     if not ascii_only and not is_normalized("NFC", text):
         text = normalize("NFC", text)
-    if (
-        text.isprintable()
-    ):  # the quick way for most: only spaces can be wrong, as all else that changes is not printable
+    if text.isprintable():  # only spaces can be wrong: all else that changes is not printable
         if "  " not in text and text[:1] != " " and text[-1:] != " ":
             return text
     elif not _TO_CHANGE.search(text):

@@ -1,11 +1,15 @@
-"""Sentence pairs and their languages."""
+"""Sentence pairs, one by one and in columns, and their languages."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
+from itertools import groupby, islice, repeat
+from operator import itemgetter
 from typing import NamedTuple
+
+_CHUNK = 8192
 
 
 class Pair(NamedTuple):
@@ -15,6 +19,28 @@ class Pair(NamedTuple):
     target: str
     path: str = ""
     line: int = 0
+
+
+class Chunk(NamedTuple):
+    """Pairs of one file in columns, which are faster to work on and to send than pairs."""
+
+    sources: list[str]
+    targets: list[str]
+    path: str
+    lines: list[int]
+
+    def pairs(self) -> Iterator[Pair]:
+        """The pairs one by one."""
+        return map(Pair, self.sources, self.targets, repeat(self.path), self.lines)
+
+
+def chunks(pairs: Iterable[Pair], *, size: int = _CHUNK) -> Iterator[Chunk]:
+    """The pairs in chunks of at most `size`, none of which reaches over the end of a file."""
+    stream = iter(pairs)
+    while taken := list(islice(stream, size)):
+        for path, together in groupby(taken, key=itemgetter(2)):
+            sources, targets, _, lines = zip(*together, strict=True)
+            yield Chunk(list(sources), list(targets), path, list(lines))
 
 
 class Languages(NamedTuple):

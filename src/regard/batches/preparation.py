@@ -1,0 +1,315 @@
+"""Preparation: text files to a stored corpus, once. Read here, cleaned and tokenised on all cores, stored in order.
+
+The corpus lies in a folder named by a hash of everything that it depends on: the bytes of the files, how they are read
+and cleaned, and the tokenisers. The same question finds the same folder; another question never finds a wrong one.
+"""
+
+from __future__ import annotations
+
+import gc
+import json
+import os
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor
+from contextlib import contextmanager
+from hashlib import blake2b
+from itertools import chain, islice
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from regard.batches.corpus import FORMAT, CorpusWriter, GrowingArray, Ids, StoredCorpus, sweep
+from regard.batches.shuffle import mixed
+from regard.errors import CorpusError
+from regard.settings import Settings
+from regard.text.bad_input import BadInput
+from regard.text.cleaning import CleaningReport, CleaningSettings, Reason, clean
+from regard.text.corpus import documents, read
+from regard.text.formats import Reading
+from regard.text.pairs import Chunk, Languages, Pair, chunks
+from regard.text.tally import PLACES, Tally
+from regard.tokens import Tokenisers
+
+_INLINE = 4  # a corpus of so many chunks is not worth other processes
+_AHEAD = 8  # chunks read ahead for each process
+_CLASS = 1 << 20
+_SEPARATOR = "\0"  # no text holds one: readers refuse it
+
+Progress = Callable[[int], None]
+"""Told how many pairs were stored so far."""
+
+
+class Source(Settings):
+    """Where sentence pairs come from, and how they are read and cleaned."""
+
+    data: tuple[str, ...]
+    source: str  # language codes
+    target: str
+    format: str | None = None
+    columns: tuple[int, int] | None = None
+    skip_bad: bool = False
+    cleaning: CleaningSettings = CleaningSettings()
+    max_tokens: int = 1024  # a side, its end token included
+
+    @property
+    def languages(self) -> Languages:
+        """The two languages."""
+        return Languages(self.source, self.target)
+
+    def pairs(self, bad: BadInput | None = None) -> Iterator[Pair]:
+        """The pairs as they stand in the files."""
+        bad = bad or BadInput(skip=self.skip_bad)
+        return read(self.data, self.languages, format=self.format, columns=self.columns, bad=bad)
+
+
+def prepare(
+    source: Source,
+    tokenisers: Tokenisers,
+    folder: Path,
+    *,
+    workers: int | None = None,
+    progress: Progress | None = None,
+) -> StoredCorpus:
+    """The stored corpus of `source` in a sub-folder of `folder`: the one that is there, or a new one."""
+    place = folder / _key(source, tokenisers)
+    sweep(folder)
+    if place.exists():
+        return StoredCorpus(place)
+    bad = BadInput(skip=source.skip_bad)
+    writer = CorpusWriter(place, vocabulary=max(tokenisers.source.size, tokenisers.target.size))
+    try:
+        stored = _Stored(writer.scratch)
+        for chunk in _encoded(source, tokenisers, bad, workers or os.cpu_count() or 1):
+            writer.add("source", *chunk.source)
+            writer.add("target", *chunk.target)
+            stored.add(chunk)
+            if progress:
+                progress(stored.report.came_in)
+        keep = stored.without_duplicates() if source.cleaning.drop_duplicates else None
+        if not stored.report.kept:
+            raise CorpusError(_nothing_left(source, stored.report, bad))
+        writer.finish(_description(source, tokenisers, stored.report, bad), keep=keep)
+    except BaseException:
+        writer.discard()
+        raise
+    return StoredCorpus(place)
+
+
+class _Encoded(NamedTuple):
+    """Encoded pairs of one file."""
+
+    source: tuple[Ids, NDArray[np.int32]]
+    target: tuple[Ids, NDArray[np.int32]]
+    fingerprints: NDArray[np.uint64]
+    path: str
+    lines: NDArray[np.int64]
+    report: CleaningReport
+
+
+class _Parcel(NamedTuple):
+    """A chunk on its way to another process: few large objects travel faster than many small ones."""
+
+    sources: str
+    targets: str
+    path: str
+    lines: NDArray[np.int64]
+
+
+class _Stored:
+    """What is remembered of the chunks that were stored: sixteen bytes a pair, on the disk."""
+
+    def __init__(self, folder: Path) -> None:
+        self.report = CleaningReport()
+        self._folder = folder
+        self._fingerprints = GrowingArray(folder / "fingerprints.npy", np.dtype(np.uint64))
+        self._lines = GrowingArray(folder / "lines.npy", np.dtype(np.int64))
+        self._paths: list[tuple[int, str]] = []  # up to which pair each chunk's file reaches
+
+    def add(self, chunk: _Encoded) -> None:
+        self.report.add(chunk.report)
+        self._fingerprints.append(chunk.fingerprints)
+        self._lines.append(chunk.lines)
+        self._paths.append((self.report.kept, chunk.path))
+
+    def without_duplicates(self) -> NDArray[np.bool_]:
+        """Marks the first pair of each fingerprint; the others are counted as dropped."""
+        fingerprints, lines = self._fingerprints.close(), self._lines.close()
+        keep = first_of_each(fingerprints)
+        repeated = np.flatnonzero(~keep)
+        tally = Tally(count=len(repeated))
+        for number in repeated[:PLACES]:
+            path = next(path for end, path in self._paths if number < end)
+            tally.places.append((path, int(lines[number])))
+        if len(repeated):
+            self.report.dropped[Reason.DUPLICATE] = tally
+            self.report.kept -= len(repeated)
+        return keep
+
+
+def first_of_each(fingerprints: NDArray[np.uint64]) -> NDArray[np.bool_]:
+    """True where a value stands for the first time. Values are compared class by class, so that memory stays small."""
+    keep = np.zeros(len(fingerprints), dtype=np.bool_)
+    classes = 1 + len(fingerprints) // _CLASS
+    for number in range(classes):
+        members = [
+            first + np.flatnonzero(fingerprints[first : first + _CLASS] % np.uint64(classes) == number)
+            for first in range(0, len(fingerprints), _CLASS)
+        ]
+        places = np.concatenate([*members, np.zeros(0, np.int64)])
+        keep[places[np.unique(fingerprints[places], return_index=True)[1]]] = True
+    return keep
+
+
+def _encoded(source: Source, tokenisers: Tokenisers, bad: BadInput, workers: int) -> Iterator[_Encoded]:
+    """The chunks of the corpus in order; of a large one, those that follow are encoded by other processes meanwhile."""
+    raw = chunks(source.pairs(bad))
+    first = list(islice(raw, _INLINE + 1))
+    if workers == 1 or len(first) <= _INLINE:
+        encoder = _Encoder(tokenisers, source)
+        yield from map(encoder.encode, chain(first, raw))
+        return
+    setup = (tokenisers.files(), source)
+    with _no_search_for_cycles(), ProcessPoolExecutor(workers, get_context("spawn"), _start_worker, setup) as pool:
+        waiting: deque[Future[_Encoded]] = deque()
+        try:
+            for chunk in chain(first, raw):
+                waiting.append(pool.submit(_work, _joined(chunk)))
+                if len(waiting) > _AHEAD * workers:
+                    yield waiting.popleft().result()
+            while waiting:
+                yield waiting.popleft().result()
+        finally:
+            pool.shutdown(cancel_futures=True)
+
+
+class _Encoder:
+    """Cleans and encodes chunks."""
+
+    def __init__(self, tokenisers: Tokenisers, source: Source) -> None:
+        self.tokenisers, self.cleaning, self.max_tokens = tokenisers, source.cleaning, source.max_tokens
+
+    def encode(self, raw: Chunk) -> _Encoded:
+        (source_texts, target_texts, path, lines), report = clean(raw, self.cleaning)
+        sources = self.tokenisers.source.encode_batch(source_texts)
+        targets = self.tokenisers.target.encode_batch(target_texts)
+        if max(map(len, chain(sources, targets)), default=0) >= self.max_tokens:
+            sources, targets, lines = self._short_enough(sources, targets, lines, path, report)
+        source = _closed(sources, self.tokenisers.source.end)
+        target = _closed(targets, self.tokenisers.target.end)
+        fingerprints = _fingerprints(*source, salt=1) ^ _fingerprints(*target, salt=2)
+        return _Encoded(source, target, fingerprints, path, np.array(lines, dtype=np.int64), report)
+
+    def _short_enough(
+        self, sources: list[list[int]], targets: list[list[int]], lines: list[int], path: str, report: CleaningReport
+    ) -> tuple[list[list[int]], list[list[int]], list[int]]:
+        """Without the pairs of too many tokens, which are counted."""
+        fits = [max(len(a), len(b)) < self.max_tokens for a, b in zip(sources, targets, strict=True)]
+        for line, fit in zip(lines, fits, strict=True):
+            if not fit:
+                report.drop(Reason.TOO_MANY_TOKENS, path, line)
+        report.kept = sum(fits)
+        chosen = [n for n, fit in enumerate(fits) if fit]
+        return [sources[n] for n in chosen], [targets[n] for n in chosen], [lines[n] for n in chosen]
+
+
+def _closed(sentences: Sequence[Sequence[int]], end: int) -> tuple[Ids, NDArray[np.int32]]:
+    """All ids in one array, each sentence closed by the end token, and the lengths."""
+    lengths = np.fromiter(map(len, sentences), dtype=np.int32, count=len(sentences))
+    ends = lengths.cumsum(dtype=np.int64)
+    tokens = np.fromiter(chain.from_iterable(sentences), np.uint32, int(ends[-1]) if len(ends) else 0)
+    return np.insert(tokens, ends, end), lengths + np.int32(1)
+
+
+def _fingerprints(tokens: Ids, lengths: NDArray[np.int32], *, salt: int) -> NDArray[np.uint64]:
+    """64 bits for each sentence: a sum over its ids, each mixed with its position."""
+    if not len(lengths):
+        return np.zeros(0, np.uint64)
+    ends = lengths.cumsum(dtype=np.int64)
+    starts = ends - lengths
+    positions = np.arange(len(tokens)) - np.repeat(starts, lengths)
+    keys = (tokens.astype(np.uint64) << np.uint64(32)) + (positions.astype(np.uint64) << np.uint64(2)) + np.uint64(salt)
+    return mixed(np.add.reduceat(mixed(keys), starts) + np.uint64(salt))
+
+
+@contextmanager
+def _no_search_for_cycles() -> Iterator[None]:
+    """Millions of small objects, which form no cycles, would be looked through again and again."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
+
+
+_encoder: _Encoder | None = None
+
+
+def _start_worker(files: dict[str, bytes], source: Source) -> None:
+    """Sets a worker process up, once."""
+    global _encoder
+    gc.disable()
+    _encoder = _Encoder(Tokenisers.from_files(files), source)
+
+
+def _work(parcel: _Parcel) -> _Encoded:
+    assert _encoder is not None
+    sources, targets = parcel.sources.split(_SEPARATOR), parcel.targets.split(_SEPARATOR)
+    return _encoder.encode(Chunk(sources, targets, parcel.path, parcel.lines.tolist()))
+
+
+def _joined(chunk: Chunk) -> _Parcel:
+    sources, targets = _SEPARATOR.join(chunk.sources), _SEPARATOR.join(chunk.targets)
+    return _Parcel(sources, targets, chunk.path, np.array(chunk.lines, dtype=np.int64))
+
+
+def _key(source: Source, tokenisers: Tokenisers) -> str:
+    """A name for the answer to exactly this question."""
+    reading = Reading(source.languages, BadInput(), source.columns)
+    files = [
+        [document.format.name, *(_hash_of_file(path) for path in document.paths)]
+        for document in documents(source.data, reading, format=source.format)
+    ]
+    question = {
+        "format": FORMAT,
+        "files": files,
+        "source": source.model_dump(mode="json", exclude={"data"}),
+        "tokenisers": tokenisers.hash,
+    }
+    return blake2b(json.dumps(question, sort_keys=True).encode(), digest_size=12).hexdigest()
+
+
+def _hash_of_file(path: Path) -> str:
+    digest = blake2b(digest_size=16)
+    try:
+        with path.open("rb") as file:
+            while block := file.read(1 << 20):
+                digest.update(block)
+    except OSError as error:
+        raise CorpusError(f"{path}: this file cannot be read: {error.strerror}.\n  Check its permissions.") from None
+    return digest.hexdigest()
+
+
+def _description(source: Source, tokenisers: Tokenisers, report: CleaningReport, bad: BadInput) -> dict[str, Any]:
+    return {
+        "begin": tokenisers.target.begin,
+        "end": tokenisers.target.end,
+        "tokenisers": tokenisers.hash,
+        "source": source.table(),
+        "kept": report.kept,
+        "dropped": {reason.name.lower(): tally.count for reason, tally in report.dropped.items()},
+        "changed": {change.name.lower(): tally.count for change, tally in report.changed.items()},
+        "bad": {problem.name.lower(): tally.count for problem, tally in bad.problems.items()},
+        "passed_over": {reason.name.lower(): tally.count for reason, tally in bad.not_pairs.items()},
+        "summary": [*report.summary(), *bad.summary()],
+    }
+
+
+def _nothing_left(source: Source, report: CleaningReport, bad: BadInput) -> str:
+    reasons = "\n".join(f"  {line}" for line in [*report.summary(), *bad.summary()])
+    return f"{', '.join(source.data)}: no sentence pair is left after cleaning.\n{reasons}"
