@@ -6,6 +6,7 @@ import time
 from collections import Counter
 from itertools import islice
 from pathlib import Path
+from threading import active_count
 from typing import Any
 
 import numpy as np
@@ -165,14 +166,26 @@ def test_a_batch_of_the_loader_is_what_rows_by_hand_are(tmp_path: Path) -> None:
     assert after == Place(epoch=1)
 
 
-def test_another_process_makes_the_same_batches_ahead(tmp_path: Path) -> None:
+def test_another_thread_makes_the_same_batches_ahead_and_ends_with_its_reader(tmp_path: Path) -> None:
     corpus = stored(tmp_path, [(n % 9 + 1, n % 7 + 1) for n in range(100)])
     loader = Loader(corpus, LoaderSettings(batch_tokens=120, row_lengths=(20,)))
     place = Place(epoch=1, pool=0, batch=2)
-    ahead = list(islice(loader.prefetched(place, ahead=2), 5))
+    threads = active_count()
+    stream = loader.prefetched(place, ahead=2)
+    ahead = list(islice(stream, 5))
+    assert active_count() == threads + 1
+    stream.close()
+    assert active_count() == threads
     for (batch, after), (expected, expected_after) in zip(ahead, islice(loader.batches(place), 5), strict=True):
         assert torch.equal(batch.labels, expected.labels)
         assert tuple(after) == tuple(expected_after)
+
+
+def test_a_failure_while_making_batches_ahead_reaches_the_reader(tmp_path: Path) -> None:
+    loader = Loader(stored(tmp_path, [(2, 2)] * 9), LoaderSettings(batch_tokens=16, row_lengths=(16,)))
+    loader.groups = {}
+    with pytest.raises(KeyError):
+        next(loader.prefetched())
 
 
 def test_a_corpus_is_picklable_and_reads_back_what_was_stored(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from regard.errors import CorpusError
 from regard.text.bad_input import BadInput
 from regard.text.cleaning import CleaningReport, CleaningSettings, Reason, clean_stream
 from regard.text.corpus import read, write
-from regard.text.normalisation import changes, normalise
+from regard.text.normalisation import changes, normalise, normalise_all
 from regard.text.pairs import Languages, Pair
 from regard.text.tally import Tally
 
@@ -123,3 +123,8 @@ def test_what_is_kept_and_what_is_dropped_add_up_to_what_came_in(texts, drop_cop
     assert not drop_duplicates or len({pair[:2] for pair in kept}) == len(kept)
     changeable = report.kept + report.dropped.get(Reason.DUPLICATE, Tally()).count
     assert all(tally.count <= changeable for tally in report.changed.values())
+
+
+@given(st.lists(st.text(alphabet=st.sampled_from(list(" ab\u00b6\u0308\u00e4\u00a0\n\x07")), max_size=6), max_size=6))
+def test_texts_together_have_the_normal_forms_that_they_have_alone(texts):
+    assert normalise_all(texts) == [normalise(text) for text in texts]

@@ -12,13 +12,15 @@ Shapes: B rows, L tokens a row; B * L is the budget, so a batch of longer rows h
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
+from queue import Full, Queue
+from threading import Event, Thread
 from typing import Annotated, NamedTuple, Self
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from pydantic import Field, PositiveInt, model_validator
-from torch.utils.data import DataLoader, IterableDataset
 
 from regard.batches.corpus import Side, StoredCorpus
 from regard.batches.packing import Packed, one_a_row, pack
@@ -87,17 +89,20 @@ class Loader:
             epoch, pool, first = (epoch, pool + 1, 0) if pool + 1 < self.pools else (epoch + 1, 0, 0)
 
     def prefetched(self, place: Place = Place(), *, ahead: int = 8) -> Iterator[tuple[Batch, Place]]:  # noqa: B008
-        """The same, made by another process, so many batches ahead, in memory that a GPU can copy from at once."""
-        return iter(
-            DataLoader(
-                _Endless(self, place),
-                batch_size=None,
-                num_workers=1,
-                prefetch_factor=ahead,
-                pin_memory=torch.cuda.is_available(),
-                multiprocessing_context="spawn",
-            )
-        )
+        """The same, made by another thread so many batches ahead, in memory from which a GPU copies as it computes."""
+        ready: Queue[tuple[Batch, Place] | Exception] = Queue(maxsize=ahead)
+        stopped = Event()
+        thread = Thread(target=_make_ahead, args=(self.batches(place), ready, stopped), daemon=True)
+        thread.start()
+        try:
+            while True:
+                item = ready.get()
+                if isinstance(item, Exception):
+                    raise item
+                yield item
+        finally:
+            stopped.set()
+            thread.join()
 
     def _rows_in_a_batch(self, length: int) -> int:
         """As many rows as the budget allows, equally many for each rank."""
@@ -155,12 +160,24 @@ class _Shape(NamedTuple):
     rows: Numbers  # the row of each, not falling
 
 
-class _Endless(IterableDataset[tuple[Batch, Place]]):
-    def __init__(self, loader: Loader, place: Place) -> None:
-        self.loader, self.place = loader, place
+def _make_ahead(
+    batches: Iterator[tuple[Batch, Place]], ready: Queue[tuple[Batch, Place] | Exception], stopped: Event
+) -> None:
+    """What the other thread does; a failure goes the way of the batches, to whoever waits for one."""
 
-    def __iter__(self) -> Iterator[tuple[Batch, Place]]:
-        return self.loader.batches(self.place)
+    def put(item: tuple[Batch, Place] | Exception) -> None:
+        while not stopped.is_set():
+            with suppress(Full):
+                ready.put(item, timeout=0.1)
+                break
+
+    try:
+        for batch, after in batches:
+            put((batch.pinned() if torch.cuda.is_available() else batch, after))
+            if stopped.is_set():
+                return
+    except Exception as error:  # noqa: BLE001
+        put(error)
 
 
 def _rows(side: Side, pairs: Numbers, rows: Numbers, *, count: int, length: int) -> Rows:

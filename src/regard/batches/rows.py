@@ -26,8 +26,12 @@ class Rows(NamedTuple):
     positions: Tensor  # [B, L]
 
     def to(self, device: torch.device | str) -> Rows:
-        """The same on another device."""
-        return Rows(*(tensor.to(device) for tensor in self))
+        """The same on another device; from pinned memory, without waiting."""
+        return Rows(*(tensor.to(device, non_blocking=True) for tensor in self))
+
+    def pinned(self) -> Rows:
+        """The same in memory that a GPU can copy from at any time."""
+        return Rows(*(tensor.pin_memory() for tensor in self))
 
 
 class Batch(NamedTuple):
@@ -38,8 +42,12 @@ class Batch(NamedTuple):
     labels: Tensor  # [B, L of the target] what it is to say: each token; where target.segments is 0, nothing
 
     def to(self, device: torch.device | str) -> Batch:
-        """The same on another device."""
-        return Batch(self.source.to(device), self.target.to(device), self.labels.to(device))
+        """The same on another device; from pinned memory, without waiting."""
+        return Batch(self.source.to(device), self.target.to(device), self.labels.to(device, non_blocking=True))
+
+    def pinned(self) -> Batch:
+        """The same in memory that a GPU can copy from at any time."""
+        return Batch(self.source.pinned(), self.target.pinned(), self.labels.pin_memory())
 
 
 def rows_of(rows: Sequence[Sequence[Sentence]], *, length: int | None = None, padding: int = 0) -> Rows:

@@ -18,7 +18,7 @@ from typing import Literal, NamedTuple
 from pydantic import Field
 
 from regard.settings import Settings
-from regard.text.normalisation import Change, changes, normalise
+from regard.text.normalisation import Change, changes, normalise_all
 from regard.text.pairs import Chunk, Pair, chunks
 from regard.text.tally import Tally, merge
 
@@ -93,14 +93,14 @@ def clean(chunk: Chunk, settings: CleaningSettings) -> Cleaned:
     report = CleaningReport()
     sources, targets = chunk.sources, chunk.targets
     if settings.normalisation == "nfc":
-        sources, targets = list(map(normalise, sources)), list(map(normalise, targets))
+        sources, targets = normalise_all(sources), normalise_all(targets)
     keep = [True] * len(sources)
     for number in _doubtful(sources, targets, settings):
         reason = _why_not(sources[number], targets[number], settings)
         if reason is not None:
             keep[number] = False
             report.drop(reason, chunk.path, chunk.lines[number])
-    if sources != chunk.sources or targets != chunk.targets:
+    if sources is not chunk.sources or targets is not chunk.targets:
         _count_changes(chunk, sources, targets, keep, report)
     if not all(keep):
         sources, targets = list(compress(sources, keep)), list(compress(targets, keep))

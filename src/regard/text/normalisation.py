@@ -18,6 +18,7 @@ _TO_CHANGE = re.compile(f"[{_SPACE}{_CONTROL}](?<! )|  |^ | $")
 _BREAKS = re.compile(f"[{_BREAK}]")
 _SPACES = re.compile(f"[{_SPACE}]+")
 _CONTROLS = re.compile(f"[{_CONTROL}]+")
+_MARK = "\u00b6"  # printable, composes with nothing, and rare; where a text has it, a second look may be needed
 
 
 class Change(Enum):
@@ -41,6 +42,13 @@ def normalise(text: str) -> str:
         return text
     text = _SPACES.sub(" ", _CONTROLS.sub("", text)).strip(" ")
     return text if ascii_only or is_normalized("NFC", text) else normalize("NFC", text)
+
+
+def normalise_all(texts: list[str]) -> list[str]:
+    """The normal form of each of `texts`. Where all have it already, as is common, one look at all is enough."""
+    joined = f"{_MARK}{_MARK.join(texts)}{_MARK}"
+    clean = joined.isprintable() and not any(spaces in joined for spaces in ("  ", f"{_MARK} ", f" {_MARK}"))
+    return texts if clean and is_normalized("NFC", joined) else list(map(normalise, texts))
 
 
 def changes(text: str) -> list[Change]:
