@@ -3,8 +3,27 @@
 The public names, nothing else.
 """
 
-from regard.errors import CorpusError, LengthError, ModelFolderError, RegardError, SettingsError, TextError
+from regard.errors import (
+    CheckpointError,
+    CorpusError,
+    LengthError,
+    ModelFolderError,
+    RegardError,
+    SettingsError,
+    TextError,
+    TrainingError,
+)
 
 __version__ = "0.1.0"
 
-__all__ = ["CorpusError", "LengthError", "ModelFolderError", "RegardError", "SettingsError", "TextError", "__version__"]
+__all__ = [
+    "CheckpointError",
+    "CorpusError",
+    "LengthError",
+    "ModelFolderError",
+    "RegardError",
+    "SettingsError",
+    "TextError",
+    "TrainingError",
+    "__version__",
+]

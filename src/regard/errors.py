@@ -5,7 +5,9 @@ RegardError                 everything below; catch this one
 ├── CorpusError             a corpus, in files or stored, is missing, damaged or not what it should be
 ├── TextError               text that cannot be read, kept or turned into tokens
 ├── LengthError             a text is longer than a model can take
-└── ModelFolderError        a model folder is missing, damaged, foreign or too new
+├── ModelFolderError        a model folder is missing, damaged, foreign or too new
+├── CheckpointError         a checkpoint is damaged
+└── TrainingError           training cannot start or go on
 
 A message says what went wrong, where, what was expected and what to do next. Our own mistakes are `assert`s.
 """
@@ -33,3 +35,11 @@ class LengthError(RegardError):
 
 class ModelFolderError(RegardError):
     """A model folder is missing, damaged, foreign or written by a newer Regard."""
+
+
+class CheckpointError(RegardError):
+    """A checkpoint is damaged."""
+
+
+class TrainingError(RegardError):
+    """Training cannot start or go on."""

@@ -15,12 +15,14 @@ SOURCES = sorted((ROOT / "src").rglob("*.py"))
 
 def test_the_public_names_are_these() -> None:
     assert sorted(regard.__all__) == [
+        "CheckpointError",
         "CorpusError",
         "LengthError",
         "ModelFolderError",
         "RegardError",
         "SettingsError",
         "TextError",
+        "TrainingError",
         "__version__",
     ]
     assert all(hasattr(regard, name) for name in regard.__all__)

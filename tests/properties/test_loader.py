@@ -139,6 +139,7 @@ def test_ranks_hold_together_what_one_process_holds(tmp_path: Path) -> None:
     two = [islice(Loader(corpus, options, rank=rank, ranks=2).batches(), 12) for rank in range(2)]
     for (batch, _), (first, _), (second, _) in zip(alone, *two, strict=True):
         together = torch.stack([first.labels, second.labels], dim=1).flatten(0, 1)
+        assert batch.tokens == first.tokens == second.tokens == int((batch.target.segments != 0).sum())
         assert torch.equal(together, batch.labels)
 
 

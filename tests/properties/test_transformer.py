@@ -67,7 +67,7 @@ def test_a_packed_sentence_gets_the_logits_and_gradients_that_it_gets_alone(
 
 def test_a_row_full_on_one_side_and_padded_on_the_other_gives_finite_gradients() -> None:
     model = transformer()
-    batch = Batch(rows_of([[[5, 6, 7, END]]]), rows_of([[[0, 5]]], length=6), rows_of([[[5, END]]], length=6).tokens)
+    batch = Batch(rows_of([[[5, 6, 7, END]]]), rows_of([[[0, 5]]], length=6), rows_of([[[5, END]]], length=6).tokens, 2)
     logits, gradients = logits_and_gradients(model, batch)
     assert (batch.source.segments != 0).all()
     assert torch.isfinite(logits).all()

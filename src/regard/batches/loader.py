@@ -141,6 +141,7 @@ class Loader:
         shape, group = shapes[length], self.groups[length]
         first, last = np.searchsorted(shape.rows, [number * group, (number + 1) * group])
         pairs, rows = shape.pairs[first:last], shape.rows[first:last] - number * group
+        tokens = int(self.corpus.target.lengths[pairs].sum(dtype=np.int64))
         mine = rows % self.ranks == self.rank
         pairs, rows = pairs[mine], rows[mine] // self.ranks
         count = group // self.ranks
@@ -149,7 +150,7 @@ class Loader:
         read = torch.roll(said.tokens.flatten(), 1).view_as(said.tokens)
         read.masked_fill_(said.positions == 0, self.corpus.begin)
         read.masked_fill_(said.segments == 0, 0)
-        return Batch(source, Rows(read, said.segments, said.positions), said.tokens)
+        return Batch(source, Rows(read, said.segments, said.positions), said.tokens, tokens)
 
 
 class _Shape(NamedTuple):

@@ -29,6 +29,10 @@ class Rows(NamedTuple):
         """The same on another device; from pinned memory, without waiting."""
         return Rows(*(tensor.to(device, non_blocking=True) for tensor in self))
 
+    def parts(self, count: int) -> list[Rows]:
+        """So many parts of the rows, of nearly equal size."""
+        return [Rows(*part) for part in zip(*(tensor.chunk(count) for tensor in self), strict=True)]
+
     def pinned(self) -> Rows:
         """The same in memory that a GPU can copy from at any time."""
         return Rows(*(tensor.pin_memory() for tensor in self))
@@ -40,14 +44,22 @@ class Batch(NamedTuple):
     source: Rows
     target: Rows  # what the decoder reads: the start, then each token but the last
     labels: Tensor  # [B, L of the target] what it is to say: each token; where target.segments is 0, nothing
+    tokens: int  # how many labels there are, over all processes that share the batch
 
     def to(self, device: torch.device | str) -> Batch:
         """The same on another device; from pinned memory, without waiting."""
-        return Batch(self.source.to(device), self.target.to(device), self.labels.to(device, non_blocking=True))
+        return Batch(
+            self.source.to(device), self.target.to(device), self.labels.to(device, non_blocking=True), self.tokens
+        )
+
+    def parts(self, count: int) -> list[Batch]:
+        """So many parts of the rows, of nearly equal size; `tokens` stays that of the whole."""
+        sides = zip(self.source.parts(count), self.target.parts(count), self.labels.chunk(count), strict=True)
+        return [Batch(source, target, labels, self.tokens) for source, target, labels in sides]
 
     def pinned(self) -> Batch:
         """The same in memory that a GPU can copy from at any time."""
-        return Batch(self.source.pinned(), self.target.pinned(), self.labels.pin_memory())
+        return Batch(self.source.pinned(), self.target.pinned(), self.labels.pin_memory(), self.tokens)
 
 
 def rows_of(rows: Sequence[Sequence[Sentence]], *, length: int | None = None, padding: int = 0) -> Rows:
@@ -74,4 +86,6 @@ def batch_of(
     sources = [[[*source, end] for source, _ in row] for row in rows]
     read = [[[begin, *target] for _, target in row] for row in rows]
     said = [[[*target, end] for _, target in row] for row in rows]
-    return Batch(rows_of(sources, length=length), rows_of(read, length=length), rows_of(said, length=length).tokens)
+    target = rows_of(read, length=length)
+    labels = rows_of(said, length=length).tokens
+    return Batch(rows_of(sources, length=length), target, labels, int((target.segments != 0).sum()))

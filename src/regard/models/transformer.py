@@ -102,11 +102,14 @@ class Transformer(nn.Module):
 
     def forward(self, batch: Batch) -> Tensor:
         """[B, T, V] the logits of the word after each position of the target."""
+        return self.logits(self.states(batch))
+
+    def states(self, batch: Batch) -> Tensor:
+        """[B, T, D] the decoder's output at each position of the target."""
         memory = self.encode(batch.source)
         x = self.embed_target(batch.target)
         allowed = may_look(batch.target.segments, batch.target.segments) & backwards(x.size(1), x.device)
-        x = self.decoder(x, memory.states, allowed, may_look(batch.target.segments, memory.segments))
-        return self.logits(x)
+        return self.decoder(x, memory.states, allowed, may_look(batch.target.segments, memory.segments))
 
     def encode(self, source: Rows) -> Memory:
         """The encoder's output for each position of the source."""

@@ -67,7 +67,13 @@ class Model(Protocol[MemoryT, StateT]):
     """The four verbs, the places where the model attends, and what is used of a torch.nn.Module."""
 
     def forward(self, batch: Batch) -> Tensor:
-        """[B, T, V] a logit for each word of the vocabulary, at each target position."""
+        """[B, T, V] a logit for each word of the vocabulary, at each target position: `logits(states(batch))`."""
+
+    def states(self, batch: Batch) -> Tensor:
+        """[B, T, D] what the logits are made of."""
+
+    def logits(self, states: Tensor) -> Tensor:
+        """[..., D] -> [..., V]: for all positions, or those that matter."""
 
     def encode(self, source: Rows) -> MemoryT:
         """The source, read once."""

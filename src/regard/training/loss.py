@@ -1,0 +1,54 @@
+"""The loss of section 5.4: cross-entropy against labels smoothed by epsilon.
+
+With the label's share 1 - epsilon and the rest spread evenly over the vocabulary, the cross-entropy of logits z is
+logsumexp(z) - (1 - epsilon) z[label] - epsilon mean(z): three reductions, and no array of log-probabilities.
+
+Shapes: B rows, T positions, V vocabulary, P positions that have a label.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from regard.batches.rows import Batch
+from regard.models.verbs import Model
+
+
+class Losses(NamedTuple):
+    """Sums over all labels of a batch."""
+
+    smoothed: Tensor  # what is minimised
+    likelihood: Tensor  # -log of the labels' probabilities: what perplexity is made of
+
+
+def smoothed_cross_entropy(logits: Tensor, labels: Tensor, epsilon: float) -> tuple[Tensor, Tensor]:
+    """[..., V] and [...] -> the smoothed cross-entropy and the plain one, [...] each, in float32 or better."""
+    logits = logits if logits.dtype == torch.float64 else logits.float()
+    normaliser = logits.logsumexp(dim=-1)
+    said = logits.gather(-1, labels[..., None])[..., 0]
+    likelihood = normaliser - said
+    return likelihood + epsilon * (said - logits.mean(dim=-1)), likelihood.detach()
+
+
+class LossOf(nn.Module):
+    """A model and its loss as one module: what is compiled, and what processes share."""
+
+    def __init__(self, model: Model[Any, Any], *, label_smoothing: float) -> None:
+        super().__init__()
+        self.model = model
+        self.label_smoothing = label_smoothing
+
+    def forward(self, batch: Batch) -> Losses:
+        """The sums over all labels of the batch. Padding has none; where shapes may vary, it is left out early."""
+        states, labels, real = self.model.states(batch), batch.labels, batch.target.segments != 0
+        if states.device.type == "cpu":
+            smoothed, likelihood = self._losses(states[real], labels[real])
+            return Losses(smoothed.sum(), likelihood.sum())
+        smoothed, likelihood = self._losses(states, labels)
+        return Losses((smoothed * real).sum(), (likelihood * real).sum())
+
+    def _losses(self, states: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
+        return smoothed_cross_entropy(self.model.logits(states), labels, self.label_smoothing)

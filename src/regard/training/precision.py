@@ -1,0 +1,57 @@
+"""With which numbers a device computes, and why: float32 on CPUs, bf16 on GPUs that have it, scaled fp16 on others."""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager, nullcontext
+from importlib.util import find_spec
+from typing import Any, NamedTuple
+
+import torch
+
+from regard.errors import SettingsError
+
+
+class Precision(NamedTuple):
+    """What matrix products are computed in; weights and their updates stay in float32."""
+
+    name: str
+    dtype: torch.dtype | None  # None: float32 throughout
+    why: str
+
+    def cast(self, device: torch.device) -> AbstractContextManager[Any]:
+        """The context in which the model runs."""
+        return nullcontext() if self.dtype is None else torch.autocast(device.type, dtype=self.dtype)
+
+
+def device_for(wanted: str | None) -> torch.device:
+    """The device that was asked for, or the best that is there."""
+    if wanted is None:
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    if wanted not in ("cpu", "cuda"):
+        raise SettingsError(f"device = {wanted!r}: there is no such device; choose cpu or cuda.")
+    if wanted == "cuda" and not torch.cuda.is_available():
+        raise SettingsError("device = 'cuda': PyTorch sees no GPU here.\n  Leave --device out, or install a driver.")
+    return torch.device(wanted)
+
+
+def precision_for(device: torch.device, wanted: str) -> Precision:
+    """The precision that was asked for, or the one that fits the device."""
+    if device.type == "cpu":
+        if wanted not in ("auto", "float32"):
+            raise SettingsError(f"precision = {wanted!r}: on a CPU, Regard trains in float32.\n  Leave it at 'auto'.")
+        return Precision("float32", None, "a CPU computes in float32")
+    bf16 = torch.cuda.is_bf16_supported(including_emulation=False)
+    if wanted == "bf16" and not bf16:
+        raise SettingsError("precision = 'bf16': this GPU has no bf16.\n  Leave it at 'auto', which takes fp16 here.")
+    name = {"auto": "bf16" if bf16 else "fp16"}.get(wanted, wanted)
+    why = {
+        "bf16": "this GPU has bf16, which has the range of float32",
+        "fp16": "this GPU has no bf16, so fp16 with a scaled loss",
+        "float32": "it was asked for",
+    }[name]
+    return Precision(name, {"bf16": torch.bfloat16, "fp16": torch.float16}.get(name), why)
+
+
+def worth_compiling(device: torch.device, wanted: str) -> bool:
+    """Whether the step is compiled: on GPUs, where Triton is there."""
+    return wanted == "yes" or (wanted == "auto" and device.type == "cuda" and find_spec("triton") is not None)
