@@ -17,18 +17,7 @@ from regard.errors import CorpusError, SettingsError
 from regard.metrics.metric import TOKENISED, Counted, Metric, Options, References, Score
 from regard.settings import nearest
 
-__all__ = [
-    "TOKENISED",
-    "Counted",
-    "Metric",
-    "Options",
-    "Score",
-    "count",
-    "metric",
-    "metrics",
-    "score",
-    "sentence_scores",
-]
+__all__ = ["TOKENISED", "Counted", "Options", "Score", "count", "metric", "metrics", "score", "sentence_scores"]
 
 
 def metrics() -> list[str]:
@@ -91,7 +80,7 @@ def _check(hypotheses: Sequence[str], references: References) -> None:
     if len(hypotheses) != len(references):
         raise CorpusError(
             f"there are {len(hypotheses):,} outputs, but references for {len(references):,}.\n"
-            "  Every line of output is scored against the references of that line; see whether lines were lost or joined."
+            "  Every line is scored against the references of that line; see whether lines were lost or joined."
         )
     if not hypotheses:
         raise CorpusError("there is nothing to score: no line of output.\n  A score needs at least one line.")

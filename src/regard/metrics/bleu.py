@@ -1,9 +1,9 @@
-"""BLEU (Papineni et al., 2002): which share of the words, and of the runs of up to four words, the reference has too."""
+"""BLEU (Papineni et al., 2002): which share of words and of runs of up to four words the reference has too."""
 
 from __future__ import annotations
 
-from sacrebleu.metrics import BLEU as SacreBLEU
-from sacrebleu.metrics import BLEUScore
+from sacrebleu.metrics.bleu import BLEU as SacreBLEU  # noqa: N811
+from sacrebleu.metrics.bleu import BLEUScore
 
 from regard.metrics.metric import Counts, Options
 from regard.metrics.sacre import SacreMetric

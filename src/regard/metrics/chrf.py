@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sacrebleu.metrics import CHRF
+from sacrebleu.metrics.chrf import CHRF
 
 from regard.metrics.metric import Options
 from regard.metrics.sacre import SacreMetric

@@ -24,6 +24,13 @@ def edit_distance(one: Sequence[str], other: Sequence[str]) -> int:
     return row[-1]
 
 
+def rate(edits: float, units: float) -> float:
+    """Edits for each 100 units; where there is no unit, 0 without an edit and else 100."""
+    if not units:
+        return 100.0 if edits else 0.0
+    return 100.0 * float(edits) / float(units)
+
+
 class EditRate:
     """Edits in all lines divided by the units of all references; of several references, the nearest one counts.
 
@@ -45,11 +52,8 @@ class EditRate:
         return [self._line(hypothesis, line) for hypothesis, line in zip(hypotheses, references, strict=True)]
 
     def value(self, total: Counts) -> float:
-        """Edits for each 100 units; more than 100 is possible. Without any unit, 0 if there is no edit, else 100."""
-        edits, units = total
-        if not units:
-            return 100.0 if edits else 0.0
-        return 100.0 * float(edits) / float(units)
+        """Edits for each 100 units; more than 100 is possible."""
+        return rate(*total)
 
     def sentence_value(self, counts: Counts) -> float:
         """The rate of the line."""
@@ -69,7 +73,7 @@ class EditRate:
         made = self._prepared(hypothesis)
         wanted = [self._prepared(reference) for reference in references]
         choices = [(edit_distance(made, units), len(units)) for units in wanted]
-        return min(choices, key=lambda choice: (self.value(choice), choice))
+        return min(choices, key=lambda choice: (rate(*choice), choice))
 
     def _prepared(self, text: str) -> Sequence[str]:
         text = normalise(text)

@@ -13,9 +13,9 @@ References = Sequence[Sequence[str]]  # for every line its references, one or mo
 Counts = Sequence[float]  # what is counted in a line; those of several lines are added up
 
 TOKENISED = (
-    "Tokenised BLEU takes the text as it is already split into tokens (and sometimes lower-cased), as multi-bleu.perl does and older "
-    "papers report it: it depends on who split the text, usually differs from the default by some points, and compares "
-    "only with numbers made from the same tokens."
+    "Tokenised BLEU takes the text as somebody has split it into tokens, and often lower-cased it, as multi-bleu.perl "
+    "does and many papers report it; the default takes ordinary text and splits it in the one way that sacreBLEU gives "
+    "everybody, so that the two differ by some points and must never be compared with each other."
 )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sacrebleu.metrics import TER as SacreTER  # noqa: N811
+from sacrebleu.metrics.ter import TER as SacreTER  # noqa: N811
 
 from regard.metrics.metric import Counts, Options
 from regard.metrics.sacre import SacreMetric

@@ -1,4 +1,4 @@
-"""The word error rate of grapheme-to-phoneme conversion (SIGMORPHON): a line is a word, and right or wrong as a whole."""
+"""The word error rate of SIGMORPHON's pronunciation tasks: a line is a word, and is right or wrong as a whole."""
 
 from __future__ import annotations
 
