@@ -9,6 +9,7 @@ from regard.errors import CorpusError
 from regard.evaluation.significance import SEED, Difference, Interval, Tested, paired
 from regard.evaluation.slices import Frequencies, Slicing, by_length, by_rarity
 from regard.metrics import TOKENISED, Counted, Options, Score, count, sentence_scores
+from regard.text.pairs import Languages
 
 SENTENCE_METRIC = "chrf"  # the one of the three that says most about a single sentence
 EXAMPLES = 20
@@ -22,11 +23,12 @@ class System(NamedTuple):
 
 
 class HeldOut(NamedTuple):
-    """A test set: what it is called, the source of each line (none where only references are known), the references."""
+    """A test set: what it is called, the references of each line, and its source; no source where none is known."""
 
     name: str
-    sources: Sequence[str]
     references: Sequence[Sequence[str]]
+    sources: Sequence[str] = ()
+    languages: Languages | None = None
 
 
 class Example(NamedTuple):
@@ -48,6 +50,7 @@ class Comparison(NamedTuple):
     """All that a comparison finds. What is said of systems stands in the order in which they were given."""
 
     held_out: str
+    languages: Languages | None
     lines: int
     systems: Sequence[str]
     scores: Sequence[Sequence[Score]]  # for each system, one for each metric
@@ -61,7 +64,11 @@ class Comparison(NamedTuple):
     def table(self) -> dict[str, Any]:
         """The comparison as plain values, ready for JSON."""
         return {
-            "test": {"name": self.held_out, "lines": self.lines},
+            "test": {
+                "name": self.held_out,
+                "lines": self.lines,
+                "languages": list(self.languages) if self.languages else None,
+            },
             "systems": [
                 {"name": name, "scores": [_scored(*both) for both in zip(scores, intervals, strict=True)]}
                 for name, scores, intervals in zip(self.systems, self.scores, self.intervals, strict=True)
@@ -96,6 +103,7 @@ def compare(
     tests = [paired(names, of_metric, seed=seed) for of_metric in by_metric]
     return Comparison(
         held_out=held_out.name,
+        languages=held_out.languages,
         lines=len(held_out.references),
         systems=names,
         scores=[[one.score() for one in of_system] for of_system in counted],

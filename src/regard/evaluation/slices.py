@@ -5,12 +5,14 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 from regard.metrics import Counted, Score
 
 _WORD = re.compile(r"\w+")
 _PARTS = 5
+_FEWEST = 10  # lines in a group, since fewer say nothing
 _TIMES = (0, 1, 2, 10, 100, 1_000)  # where a new bucket of frequencies begins
 
 
@@ -61,19 +63,18 @@ def by_length(texts: Sequence[str], counted: Sequence[Sequence[Counted]], *, sid
 def by_rarity(
     references: Sequence[str], counted: Sequence[Sequence[Counted]], *, frequencies: Frequencies | None = None
 ) -> Slicing:
-    """Lines by how often the rarest word of the reference occurs in the training text; without it, in the references."""
+    """Lines by how often the rarest word of the reference occurs: in the training text, or else in the references."""
     known = frequencies or Frequencies(
         word_counts(references), "the references themselves, as no training text was given"
     )
-    names = {start: _times(place) for place, start in enumerate(_TIMES)}
-    labels = []
-    for reference in references:
-        rarest = min((known.counts.get(word, 0) for word in _words(reference)), default=None)
-        labels.append("no words" if rarest is None else names[max(start for start in _TIMES if start <= rarest)])
+    rarest = [min((known.counts.get(word, 0) for word in _words(text)), default=_TIMES[-1]) for text in references]
+    starts = _well_filled([max(start for start in _TIMES if start <= times) for times in rarest])
+    names = {start: _times(start, end) for start, end in pairwise([*starts, None]) if start is not None}
+    labels = [names[max(start for start in starts if start <= times)] for times in rarest]
     return Slicing(
         "By the rarest word",
         f"Lines are grouped by how often the rarest word of the reference occurs, counted in {known.where}.",
-        _slices(labels, [*names.values(), "no words"], counted),
+        _slices(labels, list(names.values()), counted),
     )
 
 
@@ -86,11 +87,26 @@ def _words(text: str) -> list[str]:
     return _WORD.findall(text.lower())
 
 
-def _times(place: int) -> str:
-    start, end = _TIMES[place], (*_TIMES, 0)[place + 1] - 1
-    if place < 2:
-        return ("never", "once")[place]
-    return f"{start}–{end} times" if end > 0 else f"{start:,} or more"
+def _well_filled(buckets: Sequence[int]) -> list[int]:
+    """Where the buckets of frequencies begin, after those with too few lines have joined the next rarer one."""
+    sizes = Counter(buckets)
+    starts = [0]
+    lines = 0
+    for start in _TIMES:
+        if lines >= _FEWEST and sum(sizes[later] for later in _TIMES if later >= start) >= _FEWEST:
+            starts.append(start)
+            lines = 0
+        lines += sizes[start]
+    return starts
+
+
+def _times(start: int, end: int | None) -> str:
+    """How often, as people say it: from `start` to below `end` times."""
+    if end is None:
+        return f"{start:,} or more" if start else "any number"
+    if end - start == 1:
+        return ("never", "once")[start]
+    return f"{start}–{end - 1} times" if start else f"under {end:,} times"
 
 
 def _even_parts(lengths: Sequence[int]) -> list[list[int]]:
