@@ -12,7 +12,7 @@ COLOURS = 6  # of the page's style; more systems than that begin again
 
 _HEIGHT = 150
 _TOP = 22
-_BAR = 30
+_BAR = 32
 _DIGITS_FIT = 27
 _GAP = 22
 
@@ -29,7 +29,7 @@ def bars(groups: Sequence[Group], *, title: str) -> str:
     """Groups of bars from zero on."""
     systems = len(groups[0].values)
     bar = max(14.0, _BAR - 4.0 * max(0, systems - 3))
-    group = max(bar * systems + _GAP, 92)
+    group = max(bar * systems + _GAP, 104)
     width = group * len(groups)
     top = max((value for each in groups for value in each.values), default=0) or 1
     drawn = "".join(_group(each, number * group, group, bar, top) for number, each in enumerate(groups))

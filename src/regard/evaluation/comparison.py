@@ -112,7 +112,7 @@ def compare(
         differences=_differences(tests),
         slicings=_slicings(held_out, counted, frequencies),
         examples=_examples(systems, held_out, _sentence_values(systems, held_out, counted, options), examples),
-        remarks=[TOKENISED] if options.tokenised else [],
+        remarks=[TOKENISED] if options.tokenised and any(one.name == "bleu" for one in counted[0]) else [],
     )
 
 

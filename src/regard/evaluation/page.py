@@ -24,10 +24,11 @@ HOW_TO_READ = """
 What counts is the difference between systems on the same sentences, by the same metric with the same signature.</p>
 <p><b>The range</b> beneath a score is where it would lie for 95 of 100 test sets of this kind and size. Ranges of two
 systems may overlap and the difference be real nevertheless: both meet the same easy and hard sentences.</p>
-<p><b>By chance</b>: if two systems are equally good, one of them still comes out ahead, by luck. Two tests ask how often
-luck alone would give a difference as large as this one. Paired bootstrap draws the sentences of the test set anew, many
-times; approximate randomisation swaps the outputs of the two systems in random sentences. Only what both tests find in
-fewer than 5 of 100 cases is called better here. Whoever compares many systems finds one in twenty better without reason.</p>
+<p><b>By chance</b>: if two systems are equally good, one of them still comes out ahead, by luck. Two tests ask how
+often luck alone would give a difference as large as this one. Paired bootstrap draws the sentences of the test set
+anew, many times; approximate randomisation swaps the outputs of the two systems in random sentences. Only what both
+tests find in fewer than 5 of 100 cases is called better here. Whoever compares many
+equal systems finds one in twenty better.</p>
 <p><b>A signature</b> lists all that changes the number: how text was split into words, letter case, the number of
 references, the version of the program. Compare only numbers with the same signature.</p>
 </details>
@@ -186,8 +187,8 @@ def _examples(comparison: Comparison) -> str:
         return "<p>The systems translate every sentence alike.</p>"
     title = metric(SENTENCE_METRIC).title
     legend = (
-        f"<p>The {len(comparison.examples)} sentences in which the systems lie farthest apart, by the {escape(title)} of "
-        "the single sentence (the number beside each system; 100 is the reference itself). "
+        f"<p>The {len(comparison.examples)} sentences in which the systems lie farthest apart, by the {escape(title)} "
+        "of the single sentence (the number beside each system; 100 is the reference itself). "
         "<ins>Marked</ins> words are not in the reference; <del>struck</del> words of the reference are missing.</p>"
         '<label class="switch"><input type="checkbox" id="missing" checked> Show missing words</label>'
     )
@@ -204,7 +205,8 @@ def _example(example: Example, comparison: Comparison) -> str:
     rows = []
     for number, (name, made) in enumerate(zip(comparison.systems, example.translations, strict=True)):
         value = example.values[number]
-        label = f'{_swatch(number)}{escape(name)} <span class="of-sentence{" best" if value == best else ""}">{value:.0f}</span>'
+        kind = "of-sentence best" if value == best else "of-sentence"
+        label = f'{_swatch(number)}{escape(name)} <span class="{kind}">{value:.0f}</span>'
         marked = _marked(made, example.references) or '<em class="nothing">nothing</em>'
         rows.append(_text(label, marked, target))
     return f"<li><h3>Line {example.line:,}</h3><dl>{source}{references}{''.join(rows)}</dl></li>"
@@ -219,10 +221,11 @@ def _marked(text: str, references: Sequence[str]) -> str:
     """The text with what differs from the reference marked; of several references, from the one that differs least."""
     candidates = [word_differences(text, reference) for reference in references]
     pieces = min(candidates, key=lambda pieces: sum(len(p.text) for p in pieces if p.change is not Change.KEPT))
-    marked = []
+    marked = ""
     for piece in pieces:
         tag = _TAGS[piece.change]
         body = escape(piece.text.rstrip())
-        space = " " if piece.text != piece.text.rstrip() or piece.change is Change.MISSING else ""
-        marked.append(f"<{tag}>{body}</{tag}>{space}" if tag else f"{body}{space}")
-    return "".join(marked).strip()
+        before = " " if piece.change is Change.MISSING and marked and not marked.endswith(" ") else ""
+        after = " " if piece.change is Change.MISSING or piece.text[-1:].isspace() else ""
+        marked += f"{before}<{tag}>{body}</{tag}>{after}" if tag else f"{body}{after}"
+    return marked.strip()

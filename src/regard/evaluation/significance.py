@@ -69,7 +69,7 @@ class Difference(NamedTuple):
 
     def in_words(self) -> str:
         """The result as a sentence for people."""
-        size = f"{abs(self.points):.{1 if abs(self.points) >= 1 else 2}f} {self.title}"
+        size = f"{abs(self.points):.{1 if abs(self.points) >= 1 else 2}f} points"
         if not self.points:
             return f"{self.system} and {self.baseline} have the same {self.title}."
         if self.better is None:
@@ -79,8 +79,8 @@ class Difference(NamedTuple):
             )
         worse = self.baseline if self.better == self.system else self.system
         return (
-            f"{self.better} is better than {worse} by {size}; a difference this large would come about by chance in "
-            f"{_cases(self.chance)}."
+            f"{self.better} is better than {worse} by {size} of {self.title}; a difference this large would come about "
+            f"by chance in {_cases(self.chance)}."
         )
 
 

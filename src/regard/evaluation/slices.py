@@ -88,9 +88,9 @@ def _words(text: str) -> list[str]:
 
 
 def _well_filled(buckets: Sequence[int]) -> list[int]:
-    """Where the buckets of frequencies begin, after those with too few lines have joined the next rarer one."""
+    """Where the buckets of frequencies begin, after those with too few lines have joined a neighbour."""
     sizes = Counter(buckets)
-    starts = [0]
+    starts = [min(buckets)]
     lines = 0
     for start in _TIMES:
         if lines >= _FEWEST and sum(sizes[later] for later in _TIMES if later >= start) >= _FEWEST:
@@ -103,7 +103,7 @@ def _well_filled(buckets: Sequence[int]) -> list[int]:
 def _times(start: int, end: int | None) -> str:
     """How often, as people say it: from `start` to below `end` times."""
     if end is None:
-        return f"{start:,} or more" if start else "any number"
+        return f"{start:,} or more" if start else "any number of times"
     if end - start == 1:
         return ("never", "once")[start]
     return f"{start}–{end - 1} times" if start else f"under {end:,} times"
