@@ -1,6 +1,9 @@
-"""How often do tests of significance cry wolf? Pairs of made-up systems of the very same quality, tested for a difference.
+"""How often do tests of significance cry wolf, and what do they cost?
 
-An honest test finds one in 5 of 100 pairs at most. Below: what it costs to compare two systems on test sets of several sizes.
+    python benchmarks/significance.py
+
+Pairs of made-up systems of the very same quality are tested for a difference. An honest test finds one in about 5 of
+100, and the more pairs, the more exactly so.
 """
 
 import random
@@ -50,9 +53,7 @@ def one_line() -> None:
     test = PairedTest([("one", one), ("other", other)], {"chrF": CHRF()}, [[line for (line,) in references]], "ar")
     theirs = test()[1]["chrF2"][1].p_value
     (ours,) = paired(["one", "two"], [count(["chrf"], made, references)[0] for made in (one, other)]).differences
-    print(
-        f"\nsystems that differ in one line of {LINES}: p = {theirs:.4f} by sacreBLEU alone, {ours.randomisation:.4f} here"
-    )
+    print(f"\nsystems that differ in one line of {LINES}: p = {theirs:.4f} by sacreBLEU, {ours.randomisation:.4f} here")
 
 
 def cost(lines: int) -> None:
@@ -63,10 +64,9 @@ def cost(lines: int) -> None:
     counting = time.perf_counter() - start
     start = time.perf_counter()
     paired(["one", "two"], counted)
+    testing = time.perf_counter() - start
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    print(
-        f"{lines:7,} lines: counting {counting:5.2f} s, testing {time.perf_counter() - start:5.2f} s, {memory:6,.0f} MiB"
-    )
+    print(f"{lines:7,} lines: counting {counting:5.2f} s, testing {testing:5.2f} s, {memory:6,.0f} MiB")
 
 
 if __name__ == "__main__":
