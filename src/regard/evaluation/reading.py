@@ -1,0 +1,96 @@
+"""Translations and test sets from files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from regard.errors import CorpusError, SettingsError
+from regard.evaluation.comparison import HeldOut, System
+from regard.evaluation.slices import Frequencies, word_counts
+from regard.text import corpus
+from regard.text.bad_input import BadInput
+from regard.text.files import bare_name, lines
+from regard.text.formats import formats
+from regard.text.pairs import Languages
+
+
+def read_systems(paths: Sequence[Path]) -> list[System]:
+    """A system for each file of translations, one in each line, called by as much of its path as tells it apart."""
+    names = _names(paths)
+    return [System(name, _translations(path)) for name, path in zip(names, paths, strict=True)]
+
+
+def read_held_out(path: Path, languages: Languages | None, *, more: Sequence[Path] = ()) -> HeldOut:
+    """A test set in any format of sentence pairs; without languages, a file of references, one in each line.
+
+    `more` are files of further references, one in each line.
+    """
+    if languages:
+        pairs = list(corpus.read([path], languages))
+        sources, references = [pair.source for pair in pairs], [[pair.target] for pair in pairs]
+    else:
+        _refuse_pairs(path)
+        sources, references = [], [[line] for line in _lines(path)]
+    if not references:
+        raise CorpusError(f"{path}: there is no sentence in this test set.\n  Expected is one at least.")
+    for file in more:
+        further = list(_lines(file))
+        if len(further) != len(references):
+            raise CorpusError(
+                f"{file}: there are {len(further):,} lines, but {path} has {len(references):,} sentences.\n"
+                "  Further references stand in the same order, one in each line."
+            )
+        references = [[*known, line] for known, line in zip(references, further, strict=True)]
+    return HeldOut(path.name, references, sources, languages)
+
+
+def read_frequencies(paths: Sequence[Path], languages: Languages | None) -> Frequencies:
+    """How often words occur in the target language of a training text; without languages, in files of plain text."""
+    texts: Iterator[str]
+    if languages:
+        texts = (pair.target for pair in corpus.read(paths, languages))
+    else:
+        for path in paths:
+            _refuse_pairs(path)
+        texts = (line for path in paths for line in _lines(path))
+    return Frequencies(word_counts(texts), f"the training text ({', '.join(path.name for path in paths)})")
+
+
+def _translations(path: Path) -> list[str]:
+    if (path / "regard.json").is_file():
+        raise CorpusError(
+            f"{path}: this is a model, and only files of translations can be compared yet.\n"
+            "  Translate the test set with it, and give the file of translations, one in each line."
+        )
+    if path.is_dir():
+        raise CorpusError(f"{path}: this is a folder.\n  Expected is a file of translations, one in each line.")
+    return list(_lines(path))
+
+
+def _lines(path: Path) -> Iterator[str]:
+    for line in lines(path, BadInput()):
+        assert line is not None, "bad lines raise"
+        yield line
+
+
+def _refuse_pairs(path: Path) -> None:
+    endings = tuple(ending for format_ in formats().values() for ending in format_.suffixes if "{" not in ending)
+    if bare_name(path).lower().endswith(endings):
+        raise SettingsError(
+            f"{path}: these are sentence pairs, and it is not said in which languages.\n"
+            "  Say which are the source and the target, such as: --source en --target de"
+        )
+
+
+def _names(paths: Sequence[Path]) -> list[str]:
+    """The ends of the paths, as short as they can be without two being the same; equal paths are numbered."""
+    absolute = [path.absolute().parts for path in paths]
+    names: list[str] = []
+    for parts in absolute:
+        others = {other for other in absolute if other != parts}
+        length = next(n for n in range(1, len(parts) + 1) if all(other[-n:] != parts[-n:] for other in others))
+        name = str(Path(*parts[-length:]))
+        again = absolute[: len(names)].count(parts)
+        names.append(f"{name} ({again + 1})" if again else name)
+    return names
