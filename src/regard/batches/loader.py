@@ -11,7 +11,7 @@ Shapes: B rows, L tokens a row; B * L is the budget, so a batch of longer rows h
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from contextlib import suppress
 from queue import Full, Queue
 from threading import Event, Thread
@@ -88,7 +88,13 @@ class Loader:
                 yield self._batch(*order[number], shapes), after
             epoch, pool, first = (epoch, pool + 1, 0) if pool + 1 < self.pools else (epoch + 1, 0, 0)
 
-    def prefetched(self, place: Place = Place(), *, ahead: int = 8) -> Iterator[tuple[Batch, Place]]:  # noqa: B008
+    def shapes(self) -> dict[int, int]:
+        """The rows of this rank in a batch, by their length, for all lengths that can occur in this corpus."""
+        lengths = self.settings.row_lengths
+        longest = next(length for length in lengths if length >= self.corpus.longest)
+        return {length: self.groups[length] // self.ranks for length in lengths if length <= longest}
+
+    def prefetched(self, place: Place = Place(), *, ahead: int = 8) -> Generator[tuple[Batch, Place]]:  # noqa: B008
         """The same, made by another thread so many batches ahead, in memory from which a GPU copies as it computes."""
         ready: Queue[tuple[Batch, Place] | Exception] = Queue(maxsize=ahead)
         stopped = Event()

@@ -1,0 +1,102 @@
+"""What happens during training, told to whoever watches, and written down in metrics.jsonl."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol
+
+
+class Stepped(NamedTuple):
+    """The mean of the last few steps."""
+
+    step: int
+    loss: float  # smoothed, what is minimised
+    perplexity: float
+    rate: float
+    gradient: float  # the norm of the last one
+    tokens_per_second: float
+    seconds: float  # of training, all told
+    seconds_left: float
+    memory: int  # bytes
+    epoch: int
+    skipped: int
+
+
+class Validated(NamedTuple):
+    """A look at text that is not trained on."""
+
+    step: int
+    loss: float
+    perplexity: float
+    best: bool
+    seconds: float
+    scores: dict[str, float]  # by metric, where sentences were translated
+    samples: list[tuple[str, str, str]]  # source, reference, translation
+
+
+class Saved(NamedTuple):
+    """A checkpoint was written."""
+
+    step: int
+    path: str
+    seconds: float
+
+
+class Said(NamedTuple):
+    """A decision, a warning: something that a person should know."""
+
+    message: str
+
+
+Event = Stepped | Validated | Saved | Said
+
+
+class View(Protocol):
+    """Somebody who watches."""
+
+    def show(self, event: Event) -> None:
+        """Something happened."""
+
+
+class Journal:
+    """Tells events to a view and writes them down; a run that goes on, goes on in the same file."""
+
+    def __init__(self, path: Path | None, view: View | None, more: Callable[[Event], None] | None = None) -> None:
+        self._path, self._view, self._more = path, view, more
+
+    def tell(self, event: Event) -> None:
+        """To everybody."""
+        if self._path:
+            line: dict[str, Any] = {"event": type(event).__name__.lower(), **event._asdict()}
+            with self._path.open("a", encoding="utf-8") as file:
+                file.write(json.dumps(line, ensure_ascii=False) + "\n")
+        for told in (self._view.show if self._view else None, self._more):
+            if told:
+                told(event)
+
+    def say(self, message: str) -> None:
+        """A sentence for people."""
+        self.tell(Said(message))
+
+
+def read_journal(path: Path) -> list[dict[str, Any]]:
+    """The events in a metrics.jsonl; a last line that was cut off is left out.
+
+    What a run wrote after the checkpoint that it later went on from stands in the file twice: the later one counts.
+    """
+    events: list[dict[str, Any]] = []
+    for line in path.read_text(encoding="utf-8").split("\n"):
+        try:
+            event = json.loads(line)
+        except ValueError:
+            continue
+        while events and "step" in event and _later(events[-1], event):
+            events.pop()
+        events.append(event)
+    return events
+
+
+def _later(earlier: dict[str, Any], event: dict[str, Any]) -> bool:
+    return "step" in earlier and earlier["step"] > event["step"]

@@ -1,0 +1,261 @@
+"""The loop: batches in, weights changed, and nothing lost whatever happens on the way.
+
+What is random is a function of the seed, the step and the process, and the loader's place is three numbers, so a run
+that goes on from a checkpoint does exactly what it would have done.
+"""
+
+from __future__ import annotations
+
+import math
+import resource
+import time
+from collections.abc import Callable, Iterator
+from threading import Event as Flag
+
+import torch
+from torch import Tensor
+
+from regard.batches.loader import Loader, Place
+from regard.batches.rows import Batch
+from regard.errors import TrainingError
+from regard.training.checkpoints import Checkpoints, Progress
+from regard.training.events import Journal, Saved, Stepped, Validated
+from regard.training.optimisation import Optimisation, Update
+from regard.training.schedule import rate
+from regard.training.settings import TrainingSettings, ValidationSettings
+
+_LOG_SECONDS = 2.0
+_BAD_STEPS = 5  # so many in a row without an update send training back to the last checkpoint
+_LOWER = 0.5  # what the rate is multiplied by then
+_LOWEST = 0.05
+_FAILURES = 3  # so many checkpoints in a row that cannot be written end the run
+
+Validate = Callable[[int], Validated]
+
+
+class Trainer:
+    """Trains to the end of the settings, or until `stop` is set."""
+
+    def __init__(
+        self,
+        optimisation: Optimisation,
+        loader: Loader,
+        settings: TrainingSettings,
+        validation: ValidationSettings,
+        *,
+        d_model: int,
+        checkpoints: Checkpoints,
+        journal: Journal,
+        stop: Flag,
+    ) -> None:
+        self.optimisation, self.loader, self.settings, self.validation = optimisation, loader, settings, validation
+        self.d_model, self.checkpoints, self.journal, self.stop = d_model, checkpoints, journal, stop
+        self.processes, self.device = optimisation.processes, optimisation.device
+        self.progress = Progress()
+        self._began = self._saved = time.monotonic()
+        self._bad = self._failures = 0
+        self._window = _Window(self.device)
+
+    def resume(self) -> bool:
+        """Goes back to the newest whole checkpoint, if there is one."""
+        found = self.checkpoints.newest(self.journal.say)
+        if found is None:
+            return False
+        self.progress, weights, moments = found
+        self.optimisation.restore(weights, moments)
+        self._began = time.monotonic() - self.progress.seconds
+        self._bad = 0
+        self._window = _Window(self.device)
+        return True
+
+    def run(self, validate: Validate) -> bool:
+        """Trains; True at the end, False where it was stopped before."""
+        if self.device.type == "cuda":
+            shapes = self.loader.shapes()
+            self.optimisation.try_shapes(shapes)
+        ended = None
+        while ended is None:
+            stream = self.loader.prefetched(Place(self.progress.epoch, self.progress.pool, self.progress.batch))
+            try:
+                ended = self._follow(stream, validate)
+            finally:
+                stream.close()
+        return ended
+
+    def _follow(self, stream: Iterator[tuple[Batch, Place]], validate: Validate) -> bool | None:
+        """Trains along a stream of batches; None where training went back to a checkpoint and needs another stream."""
+        while self._goes_on():
+            batch, after = next(stream)
+            self._train(batch, after)
+            if self._bad >= _BAD_STEPS:
+                self._go_back()
+                return None
+            if self.progress.step % self.validation.every == 0 and not self._look(validate):
+                break
+            if self._is_time_to_save():
+                self.save()
+            if self.processes.any(self.stop.is_set(), self.device):
+                self.save()
+                return False
+        if self.progress.step % self.validation.every:
+            self._look(validate)
+        self.save()
+        return True
+
+    def _train(self, batch: Batch, after: Place) -> None:
+        number = self.progress.step + 1
+        now = rate(number, self.settings, d_model=self.d_model) * self.progress.rate_factor
+        update = self.optimisation.step(batch, number=number, rate=now)
+        if not update.made:
+            place = f"epoch {self.progress.epoch}, pool {self.progress.pool}, batch {self.progress.batch}"
+            self.journal.say(f"Step {number}: the gradient's norm is {update.norm}, so no update was made ({place}).")
+        self._bad = 0 if update.made else self._bad + 1
+        self.progress = self.progress.model_copy(
+            update={
+                "step": number,
+                "tokens": self.progress.tokens + batch.tokens,
+                "seconds": time.monotonic() - self._began,
+                "skipped": self.progress.skipped + (not update.made),
+                **after._asdict(),
+            }
+        )
+        self._window.add(update, batch.tokens)
+        if self._log_is_due(number):
+            self._log(now, update.norm)
+
+    def _goes_on(self) -> bool:
+        over = self.settings.minutes is not None and time.monotonic() - self._began >= 60 * self.settings.minutes
+        return self.progress.step < self.settings.steps and not self.processes.any(over, self.device)
+
+    def _look(self, validate: Validate) -> bool:
+        """Looks at the validation set; False where patience is at its end."""
+        told = validate(self.progress.step)
+        best = self.progress.best_loss is None or told.loss < self.progress.best_loss
+        if best:
+            update = {"best_step": told.step, "best_loss": told.loss, "waited": 0}
+        else:
+            update = {"waited": self.progress.waited + 1}
+        self.progress = self.progress.model_copy(update=update)
+        self.journal.tell(told._replace(best=best))
+        if best:
+            self.save()
+        self._window = _Window(self.device)
+        patience = self.validation.patience
+        if patience is None or self.progress.waited < patience:
+            return True
+        self.journal.say(f"The validation loss has not fallen for {patience} validations: training ends here.")
+        return False
+
+    def _is_time_to_save(self) -> bool:
+        every, minutes = self.settings.checkpoint_every, self.settings.checkpoint_minutes
+        if every is not None:
+            return self.progress.step % every == 0
+        late = minutes is not None and time.monotonic() - self._saved >= 60 * minutes
+        return self.processes.any(late, self.device)
+
+    def save(self) -> None:
+        """Writes a checkpoint. A failure costs nothing but this one, unless it happens again and again."""
+        began = time.monotonic()
+        if self.processes.first and self.progress.step:
+            try:
+                place = self.checkpoints.save(self.progress, self.weights(), self.optimisation.moments())
+            except OSError as error:
+                self._cannot_save(error)
+            else:
+                self._failures = 0
+                self.checkpoints.prune(keep=self.settings.averaged_checkpoints, best=self.progress.best_step)
+                self.journal.tell(Saved(self.progress.step, str(place), time.monotonic() - began))
+        self.processes.wait()
+        self._saved = time.monotonic()
+
+    def weights(self) -> dict[str, Tensor]:
+        """The weights as they are."""
+        return {name: weight.detach().cpu().contiguous() for name, weight in self.optimisation.weights.items()}
+
+    def _cannot_save(self, error: OSError) -> None:
+        self._failures += 1
+        why = error.strerror or str(error)
+        if self._failures >= _FAILURES:
+            raise TrainingError(
+                f"{self.checkpoints.folder}: {_FAILURES} checkpoints in a row could not be written: {why}.\n"
+                "  The last good one is still there. Make room on the disk, and go on with --resume."
+            ) from None
+        self.journal.say(
+            f"Step {self.progress.step}: the checkpoint could not be written: {why}.\n"
+            "  The last good one is still there, and training goes on. Make room on the disk."
+        )
+
+    def _go_back(self) -> None:
+        """To the last good checkpoint, with a lower rate."""
+        failed, factor, skipped = self.progress.step, self.progress.rate_factor * _LOWER, self.progress.skipped
+        if factor < _LOWEST or not self.resume():
+            raise TrainingError(
+                f"step {failed}: the gradient was not a number for {_BAD_STEPS} steps in a row, and going back to a "
+                "checkpoint with a lower rate has not helped or was not possible.\n"
+                "  Lower the rate or clip gradients: --set training.peak_rate=0.0003 --set training.gradient_clip=1.0\n"
+                "  And look at the data: regard check"
+            )
+        self.progress = self.progress.model_copy(update={"rate_factor": factor, "skipped": skipped})
+        self.journal.say(f"Back to step {self.progress.step}, and on with {factor:g} times the rate.")
+
+    def _log_is_due(self, number: int) -> bool:
+        """Every so many seconds; all processes take part, and the first one's clock counts."""
+        due = self._window.seconds() >= _LOG_SECONDS or number == self.settings.steps
+        return self.processes.any(self.processes.first and due, self.device)
+
+    def _log(self, now: float, norm: float) -> None:
+        window, seconds = self._window, self._window.seconds()
+        loss, likelihood = window.means(self.processes.sum)
+        left = (self.settings.steps - self.progress.step) * seconds / window.steps
+        if self.settings.minutes is not None:
+            left = min(left, 60 * self.settings.minutes - self.progress.seconds)
+        self.journal.tell(
+            Stepped(
+                step=self.progress.step,
+                loss=loss,
+                perplexity=perplexity(likelihood),
+                rate=now,
+                gradient=norm,
+                tokens_per_second=window.tokens / seconds,
+                seconds=self.progress.seconds,
+                seconds_left=max(0.0, left),
+                memory=_memory(self.device),
+                epoch=self.progress.epoch,
+                skipped=self.progress.skipped,
+            )
+        )
+        self._window = _Window(self.device)
+
+
+class _Window:
+    """Sums over the steps since the last report."""
+
+    def __init__(self, device: torch.device) -> None:
+        self.began = time.monotonic()
+        self.sums = torch.zeros(2, device=device, dtype=torch.float64)
+        self.tokens = self.steps = 0
+
+    def add(self, update: Update, tokens: int) -> None:
+        if update.made:
+            self.sums += torch.stack(update.losses).double()
+            self.tokens += tokens
+        self.steps += 1
+
+    def seconds(self) -> float:
+        return max(1e-9, time.monotonic() - self.began)
+
+    def means(self, over_all: Callable[[Tensor], Tensor]) -> tuple[float, float]:
+        smoothed, likelihood = (over_all(self.sums) / max(1, self.tokens)).tolist()
+        return smoothed, likelihood
+
+
+def perplexity(likelihood: float) -> float:
+    """Of a mean -log probability; where it is beyond all measure, infinite."""
+    return math.exp(likelihood) if likelihood < 700 else math.inf
+
+
+def _memory(device: torch.device) -> int:
+    """The most memory that was in use so far, in bytes."""
+    if device.type == "cuda":
+        return torch.cuda.max_memory_allocated(device)
+    return 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss

@@ -1,0 +1,149 @@
+"""One step: a batch's gradients, in as many parts as memory asks for, and Adam's update (section 5.3)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from regard.batches.rows import Batch, Rows
+from regard.errors import TrainingError
+from regard.models.verbs import Model
+from regard.training.distribution import Processes
+from regard.training.loss import Losses, LossOf
+from regard.training.precision import Precision, worth_compiling
+from regard.training.settings import TrainingSettings
+
+Say = Callable[[str], None]
+
+
+class Update(NamedTuple):
+    """What a step did."""
+
+    losses: Losses  # sums over the labels that this process saw
+    norm: float  # of the gradient; where it is not finite, no update was made
+
+    @property
+    def made(self) -> bool:
+        """Whether the weights were changed."""
+        return math.isfinite(self.norm)
+
+
+class Optimisation:
+    """A model, its loss and Adam."""
+
+    def __init__(
+        self,
+        model: Model[Any, Any],
+        settings: TrainingSettings,
+        *,
+        device: torch.device,
+        precision: Precision,
+        processes: Processes,
+        say: Say,
+    ) -> None:
+        self.settings, self.device, self.precision, self.processes, self.say = (
+            settings,
+            device,
+            precision,
+            processes,
+            say,
+        )
+        self.parts = settings.parts
+        self.weights: dict[str, nn.Parameter] = dict(model.named_parameters())
+        self.adam = torch.optim.Adam(
+            self.weights.values(),
+            lr=0.0,
+            betas=(settings.adam_beta1, settings.adam_beta2),
+            eps=settings.adam_epsilon,
+            fused=True,
+        )
+        self.scaler = torch.amp.GradScaler(device.type, enabled=precision.name == "fp16")
+        loss = LossOf(model, label_smoothing=settings.label_smoothing)
+        if worth_compiling(device, settings.compile):
+            loss.compile(dynamic=False)
+        self.loss = processes.together(loss, device)
+
+    def step(self, batch: Batch, *, number: int, rate: float) -> Update:
+        """One update. What is random in it depends on the seed, the step's number and the process alone."""
+        for group in self.adam.param_groups:
+            group["lr"] = rate
+        losses = self._gradients_or_more_parts(batch, number)
+        self.scaler.unscale_(self.adam)
+        norm = nn.utils.clip_grad_norm_(self.weights.values(), self.settings.gradient_clip or math.inf)
+        update = Update(losses, float(norm))
+        if update.made or self.scaler.is_enabled():
+            self.scaler.step(self.adam)
+            self.scaler.update()
+        self.adam.zero_grad()
+        return update
+
+    def try_shapes(self, shapes: Mapping[int, int]) -> None:
+        """Runs a full batch of every shape, rows by their length, the longest first: memory runs out now or never."""
+        for length, rows in sorted(shapes.items(), reverse=True):
+            ones = torch.ones(rows, length, dtype=torch.long)
+            side = Rows(ones, ones, torch.arange(length).expand_as(ones).clone())
+            self._gradients_or_more_parts(Batch(side, side, ones, ones.numel()), 0)
+            self.adam.zero_grad()
+
+    def moments(self) -> dict[str, Tensor]:
+        """Adam's state as tensors with names."""
+        tensors = {}
+        for name, weight in self.weights.items():
+            for part, value in self.adam.state[weight].items():
+                tensors[f"{part}/{name}"] = value.detach().cpu().contiguous()
+        return tensors
+
+    def restore(self, weights: Mapping[str, Tensor], moments: Mapping[str, Tensor]) -> None:
+        """Goes back to weights and a state that were saved."""
+        with torch.no_grad():
+            for name, weight in self.weights.items():
+                weight.copy_(weights[name])
+        self.adam.state.clear()
+        for key, value in moments.items():
+            part, _, name = key.partition("/")
+            self.adam.state[self.weights[name]][part] = value.to(self.device, copy=True)
+
+    def _gradients_or_more_parts(self, batch: Batch, number: int) -> Losses:
+        while True:
+            try:
+                return self._gradients(batch, number)
+            except torch.cuda.OutOfMemoryError:
+                self._use_more_parts(batch.labels.size(0))
+
+    def _gradients(self, batch: Batch, number: int) -> Losses:
+        """Adds up the gradients of the mean loss over all labels of all processes."""
+        self.loss.train()
+        torch.manual_seed((self.settings.seed * 1_000_003 + number) * 1_009 + self.processes.rank)
+        parts = batch.to(self.device).parts(self.parts)
+        share = self.processes.ranks / batch.tokens  # the processes' gradients are averaged, so each counts double
+        smoothed, likelihood = torch.zeros(2, device=self.device)
+        for place, part in enumerate(parts):
+            with self._alone(last=place == len(parts) - 1):
+                with self.precision.cast(self.device):
+                    losses = self.loss(part)
+                self.scaler.scale(losses.smoothed * share).backward()
+            smoothed, likelihood = smoothed + losses.smoothed.detach(), likelihood + losses.likelihood
+        return Losses(smoothed, likelihood)
+
+    def _alone(self, *, last: bool) -> AbstractContextManager[Any]:
+        """The processes exchange their gradients with the last part only."""
+        if last or self.processes.ranks == 1:
+            return nullcontext()
+        context: AbstractContextManager[Any] = self.loss.no_sync()  # type: ignore[operator]
+        return context
+
+    def _use_more_parts(self, rows: int) -> None:
+        self.adam.zero_grad()
+        torch.cuda.empty_cache()
+        if self.parts >= rows:
+            raise TrainingError(
+                "the GPU has not enough memory for a single row.\n"
+                "  Choose a smaller preset, or shorter rows: --set training.row_lengths=[64,128]"
+            )
+        self.parts *= 2
+        self.say(f"The GPU's memory is too small for a whole batch: it is computed in {self.parts} parts.")
