@@ -1,7 +1,6 @@
 """Packing and loading: nothing is lost, nothing is there twice, and every batch is a function of the seed."""
 
 import json
-import pickle
 import time
 from collections import Counter
 from itertools import islice
@@ -21,6 +20,7 @@ from regard.batches.loader import Loader, LoaderSettings, Place
 from regard.batches.packing import pack
 from regard.batches.rows import Batch, batch_of
 from regard.batches.shuffle import shuffled
+from regard.batches.splitting import hold_out
 
 BEGIN, END = 0, 1
 
@@ -189,9 +189,22 @@ def test_a_failure_while_making_batches_ahead_reaches_the_reader(tmp_path: Path)
         next(loader.prefetched())
 
 
-def test_a_corpus_is_picklable_and_reads_back_what_was_stored(tmp_path: Path) -> None:
+def test_a_held_out_pair_takes_all_pairs_of_its_source_with_it(tmp_path: Path) -> None:
+    pairs = [([5 + n % 10], [n]) for n in range(60)]
+    corpus = store(tmp_path / "c", pairs, begin=0, end=1, vocabulary=80)
+    rest, held = hold_out(corpus, count=4, seed=1)
+    sources = {held.source.sentence(n)[0] for n in range(len(held))}
+    assert len(held) == 4
+    assert len(rest) == 60 - 6 * len(sources)
+    assert not sources & {rest.source.sentence(n)[0] for n in range(len(rest))}
+    assert [hold_out(corpus, count=4, seed=1)[1].target.sentence(n) for n in range(4)] == [
+        held.target.sentence(n) for n in range(4)
+    ]
+
+
+def test_a_corpus_reads_back_what_was_stored(tmp_path: Path) -> None:
     pairs = [([5, 6], [7]), ([], [8, 9]), ([70_000], [3])]
-    corpus = pickle.loads(pickle.dumps(store(tmp_path / "c", pairs, begin=0, end=1, vocabulary=80_000)))  # noqa: S301
+    corpus = store(tmp_path / "c", pairs, begin=0, end=1, vocabulary=80_000)
     assert len(corpus) == 3
     assert [(corpus.source.sentence(n), corpus.target.sentence(n)) for n in range(3)] == pairs
 

@@ -16,6 +16,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import Mapping, Sequence
+from copy import copy
 from io import BytesIO
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -61,8 +62,13 @@ class StoredCorpus:
     def __len__(self) -> int:
         return len(self.source.lengths)
 
-    def __reduce__(self) -> tuple[type[StoredCorpus], tuple[Path]]:
-        return StoredCorpus, (self.folder,)
+    def take(self, numbers: Numbers) -> StoredCorpus:
+        """The corpus of these pairs alone."""
+        taken = copy(self)
+        taken.source, taken.target = (
+            Side(side.tokens, side.starts[numbers], side.lengths[numbers]) for side in (self.source, self.target)
+        )
+        return taken
 
     @property
     def begin(self) -> int:

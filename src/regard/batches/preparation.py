@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from regard.batches.corpus import FORMAT, CorpusWriter, GrowingArray, Ids, StoredCorpus, sweep
-from regard.batches.shuffle import mixed
+from regard.batches.fingerprints import fingerprints, first_of_each
 from regard.errors import CorpusError
 from regard.settings import Settings
 from regard.text.bad_input import BadInput
@@ -36,7 +36,6 @@ from regard.tokens import Tokenisers
 
 _INLINE = 4  # a corpus of so many chunks is not worth other processes
 _AHEAD = 8  # chunks read ahead for each process
-_CLASS = 1 << 20
 _SEPARATOR = "\0"  # no text holds one: readers refuse it
 
 Progress = Callable[[int], None]
@@ -137,8 +136,7 @@ class _Stored:
 
     def without_duplicates(self) -> NDArray[np.bool_]:
         """Marks the first pair of each fingerprint; the others are counted as dropped."""
-        fingerprints, lines = self._fingerprints.close(), self._lines.close()
-        keep = first_of_each(fingerprints)
+        keep, lines = first_of_each(self._fingerprints.close()), self._lines.close()
         repeated = np.flatnonzero(~keep)
         tally = Tally(count=len(repeated))
         for number in repeated[:PLACES]:
@@ -148,20 +146,6 @@ class _Stored:
             self.report.dropped[Reason.DUPLICATE] = tally
             self.report.kept -= len(repeated)
         return keep
-
-
-def first_of_each(fingerprints: NDArray[np.uint64]) -> NDArray[np.bool_]:
-    """True where a value stands for the first time. Values are compared class by class, so that memory stays small."""
-    keep = np.zeros(len(fingerprints), dtype=np.bool_)
-    classes = 1 + len(fingerprints) // _CLASS
-    for number in range(classes):
-        members = [
-            first + np.flatnonzero(fingerprints[first : first + _CLASS] % np.uint64(classes) == number)
-            for first in range(0, len(fingerprints), _CLASS)
-        ]
-        places = np.concatenate([*members, np.zeros(0, np.int64)])
-        keep[places[np.unique(fingerprints[places], return_index=True)[1]]] = True
-    return keep
 
 
 def _encoded(source: Source, tokenisers: Tokenisers, bad: BadInput, workers: int) -> Iterator[_Encoded]:
@@ -200,8 +184,8 @@ class _Encoder:
             sources, targets, lines = self._short_enough(sources, targets, lines, path, report)
         source = _closed(sources, self.tokenisers.source.end)
         target = _closed(targets, self.tokenisers.target.end)
-        fingerprints = _fingerprints(*source, salt=1) ^ _fingerprints(*target, salt=2)
-        return _Encoded(source, target, fingerprints, path, np.array(lines, dtype=np.int64), report)
+        marks = fingerprints(*source, salt=1) ^ fingerprints(*target, salt=2)
+        return _Encoded(source, target, marks, path, np.array(lines, dtype=np.int64), report)
 
     def _short_enough(
         self, sources: list[list[int]], targets: list[list[int]], lines: list[int], path: str, report: CleaningReport
@@ -222,17 +206,6 @@ def _closed(sentences: Sequence[Sequence[int]], end: int) -> tuple[Ids, NDArray[
     ends = lengths.cumsum(dtype=np.int64)
     tokens = np.fromiter(chain.from_iterable(sentences), np.uint32, int(ends[-1]) if len(ends) else 0)
     return np.insert(tokens, ends, end), lengths + np.int32(1)
-
-
-def _fingerprints(tokens: Ids, lengths: NDArray[np.int32], *, salt: int) -> NDArray[np.uint64]:
-    """64 bits for each sentence: a sum over its ids, each mixed with its position."""
-    if not len(lengths):
-        return np.zeros(0, np.uint64)
-    ends = lengths.cumsum(dtype=np.int64)
-    starts = ends - lengths
-    positions = np.arange(len(tokens)) - np.repeat(starts, lengths)
-    keys = (tokens.astype(np.uint64) << np.uint64(32)) + (positions.astype(np.uint64) << np.uint64(2)) + np.uint64(salt)
-    return mixed(np.add.reduceat(mixed(keys), starts) + np.uint64(salt))
 
 
 @contextmanager

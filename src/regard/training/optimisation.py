@@ -46,13 +46,8 @@ class Optimisation:
         processes: Processes,
         say: Say,
     ) -> None:
-        self.settings, self.device, self.precision, self.processes, self.say = (
-            settings,
-            device,
-            precision,
-            processes,
-            say,
-        )
+        self.settings, self.say = settings, say
+        self.device, self.precision, self.processes = device, precision, processes
         self.parts = settings.parts
         self.weights: dict[str, nn.Parameter] = dict(model.named_parameters())
         self.adam = torch.optim.Adam(
