@@ -13,7 +13,7 @@ _BLOCK = 1 << 18
 
 
 def hold_out(corpus: StoredCorpus, *, count: int, seed: int) -> tuple[StoredCorpus, StoredCorpus]:
-    """The corpus without some pairs, and these, at most `count`, chosen by the seed; others of their sources are gone."""
+    """The corpus without some pairs, and these, at most `count`; pairs with the source of one of these are gone."""
     pairs = len(corpus)
     marks = _source_marks(corpus)
     chosen = np.sort(shuffled(np.arange(min(count, pairs)), count=pairs, key=(seed, "held out")))

@@ -17,8 +17,17 @@ class Preset(NamedTuple):
     """The tables of a preset, with everything that it extends."""
 
     name: str
-    model: dict[str, Any]
-    training: dict[str, Any]
+    tables: dict[str, dict[str, Any]]
+
+    @property
+    def model(self) -> dict[str, Any]:
+        """The architecture and its sizes."""
+        return self.tables["model"]
+
+    @property
+    def training(self) -> dict[str, Any]:
+        """How it is trained."""
+        return self.tables["training"]
 
 
 def names() -> list[str]:
@@ -31,5 +40,6 @@ def load(name: str) -> Preset:
     if name not in names():
         raise SettingsError(f"preset {name!r}: there is no such preset; {nearest(name, names())}")
     tables = read_toml(Path(str(files(__name__))) / f"{name}.toml")
-    former = load(tables["extends"]) if "extends" in tables else Preset(name, {}, {})
-    return Preset(name, former.model | tables.get("model", {}), former.training | tables.get("training", {}))
+    extended = tables.pop("extends", None)
+    former = load(extended).tables if extended else {}
+    return Preset(name, {key: former.get(key, {}) | tables.get(key, {}) for key in former | tables})

@@ -1,4 +1,4 @@
-"""Checkpoints: everything that going on exactly takes, written whole, checked by hash, never a pickle.
+"""Checkpoints: everything that going on exactly takes, written whole, checked by hash, never unpickled.
 
 checkpoints/step-00001000/
     checkpoint.json             how far training has come, and the size and hash of each file below
