@@ -82,7 +82,7 @@ class Beam(Search):
         logits[..., 0] = torch.where(nothing[:, None], offer.end, logits[..., 0])
         tokens[..., 0] = tokens[..., 0].masked_fill(nothing[:, None], self.end)
         if offer.progress:
-            logits, tokens = _with_required(logits, tokens, offer.progress)
+            logits, tokens = _with_required(logits, tokens, offer.progress, offer.logits)
         logprobs = (logits - offer.normaliser[..., None]).clamp(max=0)
         totals, order = (self.live.total[..., None] + logprobs).flatten(1).sort(dim=1, descending=True, stable=True)
         ranks = torch.arange(order.size(1), device=order.device).expand_as(order)
@@ -104,14 +104,15 @@ class Beam(Search):
         return hypotheses.total / length_penalty(hypotheses.length, self.settings.length_penalty)
 
 
-def _with_required(logits: Tensor, tokens: Tensor, progress: Progress) -> tuple[Tensor, Tensor]:
-    """[N, W, K] candidates -> the same and, however unlikely, the words that required phrases go on with, each once."""
-    words = progress.words[:, None].expand_as(progress.logits)
+def _with_required(logits: Tensor, tokens: Tensor, progress: Progress, offered: Tensor) -> tuple[Tensor, Tensor]:
+    """[N, W, K] candidates -> the same and, however unlikely, the words that required phrases go on with, each once.
+
+    `offered` [N, W, V] are the logits of what may be said.
+    """
+    words, advances = progress.words[:, None].expand_as(progress.logits), progress.logits > -torch.inf
     among_candidates = (words[..., None] == tokens[:, :, None]).any(-1)
-    usable = progress.logits > -torch.inf
-    same = (words[..., None] == words[:, :, None]) & usable[:, :, None]
-    again = same.tril(-1).any(-1)
-    more = progress.logits.masked_fill(among_candidates | again, -torch.inf)
+    again = ((words[..., None] == words[:, :, None]) & advances[:, :, None]).tril(-1).any(-1)
+    more = offered.gather(2, words).masked_fill(~advances | among_candidates | again, -torch.inf)
     return torch.cat([logits, more], 2), torch.cat([tokens, words], 2)
 
 
