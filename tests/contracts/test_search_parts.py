@@ -246,3 +246,19 @@ def test_the_code_in_the_document_runs() -> None:
     for block in blocks:
         exec(block, names)  # noqa: S102
     assert names["result"].hypotheses[0].constraints_met
+
+
+@pytest.mark.parametrize("kind", [{"n_best": 2}, {"beam_size": 1}, {"method": "sampling", "top_p": 0.9}], ids=str)
+def test_every_tensor_is_made_on_the_device_of_the_search(kind: dict[str, Any]) -> None:
+    """What is made without saying where lands on the default device, here one that cannot meet another."""
+    model = MadeUp(seed=0, vocabulary=200)
+    search = build(SearchSettings(**kind, min_length=9), begin=BEGIN, end=END, device="cpu")
+    request = Request(source_length=1, prefix=(4,), banned=((5, 6), (7,)), required=((8, 9),))
+    tokens, told = search.admit([request]), model.start([0], width=search.width)
+    while search.sentences:
+        logits, told = model.step(tokens, told)
+        with torch.device("meta"):
+            decision = search.advance(logits)
+        told = told if decision.rows is None or decision.finished else told.reorder(decision.rows)
+        tokens = decision.tokens
+    assert decision.finished[0].hypotheses[0].constraints_met
