@@ -46,7 +46,18 @@ class Always:
         return self.logits.expand(len(tokens), -1).clone(), state
 
 
-def only(model: Always, request: Request, **settings: Any) -> Any:
+class AfterTheLast:
+    """A model of ten words whose logits depend on the last one alone; those that are not said are 0."""
+
+    def __init__(self, logits: dict[int, dict[int, float]]) -> None:
+        self.logits = logits
+
+    def step(self, tokens: torch.Tensor, state: Any) -> tuple[torch.Tensor, Any]:
+        rows = [[self.logits.get(token, {}).get(n, 0.0) for n in range(10)] for token in tokens.tolist()]
+        return torch.tensor(rows), state
+
+
+def only(model: Always | AfterTheLast, request: Request, **settings: Any) -> Any:
     """The best answer to a request; a state that remembers nothing will do."""
     state = MadeUp(seed=0, vocabulary=2)
     search = build(SearchSettings(**settings), begin=BEGIN, end=END)
@@ -142,9 +153,12 @@ def test_a_model_in_a_loop_is_stopped_and_the_result_says_so(kind: dict[str, Any
     assert (endless.ids, endless.repetition_stopped, endless.length_limited) == ((2,) * 51, False, True)
 
 
-def test_a_model_that_leaves_a_cycle_by_itself_was_not_stopped() -> None:
-    said = only(Always([0.0, 30.0, 1.0]), Request(source_length=1, prefix=(2,) * 8), beam_size=1)
+@pytest.mark.parametrize("width", [1, 4])
+def test_a_model_that_leaves_a_cycle_by_itself_or_at_its_limit_was_not_stopped(width: int) -> None:
+    said = only(Always([0.0, 30.0, 1.0]), Request(source_length=1, prefix=(2,) * 8), beam_size=width)
     assert (said.ids, said.repetition_stopped) == ((2,) * 8, False)
+    said = only(Always([0.0, 1.0, 30.0]), Request(source_length=1), beam_size=width, max_length=8)
+    assert (said.ids, said.repetition_stopped, said.length_limited) == ((2,) * 8, False, True)
 
 
 def test_a_required_phrase_may_repeat_what_the_guard_forbids() -> None:
@@ -190,21 +204,24 @@ def test_greedy_search_says_a_required_phrase_where_it_would_have_ended() -> Non
 
 
 def test_a_beam_says_a_required_phrase_where_it_is_likeliest() -> None:
-    """Greedy search would say 2 when it ends; the beam says it after 3, where the model almost wants it."""
-
-    class Model(Always):
-        def step(self, tokens: torch.Tensor, state: Any) -> tuple[torch.Tensor, Any]:
-            after = {
-                BEGIN: [-9.0, -9.0, -9.0, 5.0, -9.0],
-                3: [-9.0, -9.0, 4.0, -9.0, 5.0],
-                4: [-9.0, 5.0, -9.0, -9.0, -9.0],
-            }
-            after[2] = after[3]
-            return torch.tensor([after.get(token, after[4]) for token in tokens.tolist()]), state
-
+    """Greedy search says 2 when it would end; the beam says it after 3, where the model almost wants it."""
+    model = AfterTheLast({BEGIN: {3: 5.0}, 3: {2: 4.0, 4: 5.0}, 2: {2: 4.0, 4: 5.0}, 4: {END: 5.0}})
     request = Request(source_length=9, required=((2,),))
-    assert only(Model([]), request).ids == (3, 2, 4)
-    assert only(Model([]), request, beam_size=1).ids == (3, 4, 2, 4)
+    assert only(model, request).ids == (3, 2, 4)
+    assert only(model, request, beam_size=1).ids == (3, 4, 2, 4)
+
+
+def test_a_beam_keeps_a_place_for_hypotheses_that_have_begun_with_the_required_phrases() -> None:
+    """Saying 2 first is unlikely beside three other words, and pays off only later."""
+    model = AfterTheLast({BEGIN: {3: 5.0, 4: 5.0, 5: 5.0}, 2: {3: 15.0}, **{n: {END: 15.0} for n in (3, 4, 5)}})
+    assert only(model, Request(source_length=9, required=((2,),)), beam_size=2).ids == (2, 3)
+
+
+def test_a_longer_sentence_that_scores_better_is_waited_for() -> None:
+    """Ending at once has the higher probability; going on is nearly certain afterwards, and favoured by the penalty."""
+    model = AfterTheLast({BEGIN: {END: 9.1, 2: 9.0}, **{n: {n + 1: 25.0} for n in range(2, 9)}, 9: {END: 25.0}})
+    assert only(model, Request(source_length=9)).ids == (2, 3, 4, 5, 6, 7, 8, 9)
+    assert only(model, Request(source_length=9), length_penalty=0.0).ids == ()
 
 
 @pytest.mark.parametrize("kind", [{}, {"beam_size": 1}, {"method": "sampling", "top_p": 0.9}], ids=str)

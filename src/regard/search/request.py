@@ -50,7 +50,10 @@ class Hypothesis:
 
 @dataclass(frozen=True, kw_only=True)
 class Result:
-    """The answers for one sentence: at least one, the best first; samples in the order in which they were drawn."""
+    """The answers for one sentence: at least one, n_best unless constraints leave fewer, the best first.
+
+    Samples stand in the order in which they were drawn.
+    """
 
     request: Request
     hypotheses: tuple[Hypothesis, ...]
