@@ -1,0 +1,47 @@
+"""Logits to ids: greedy, beam, sampling. No model: a search knows a step function and nothing else.
+
+A file with a `SEARCH` is a kind of search, under the file's name.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from pkgutil import iter_modules
+
+import torch
+
+from regard.errors import SettingsError
+from regard.search.driver import decode
+from regard.search.probabilities import combine
+from regard.search.request import Hypothesis, Request, Result
+from regard.search.search import Decision, Search
+from regard.search.settings import SearchSettings
+from regard.settings import nearest
+
+__all__ = [
+    "Decision",
+    "Hypothesis",
+    "Request",
+    "Result",
+    "Search",
+    "SearchSettings",
+    "build",
+    "combine",
+    "decode",
+    "methods",
+]
+
+
+def methods() -> list[str]:
+    """The names of all kinds of search."""
+    modules = (module.name for module in iter_modules(__path__))
+    return [name for name in modules if hasattr(import_module(f"{__name__}.{name}"), "SEARCH")]
+
+
+def build(settings: SearchSettings, *, begin: int, end: int, device: torch.device | str = "cpu") -> Search:
+    """The search that the settings ask for. A beam of one is greedy search."""
+    name = "greedy" if settings.method == "beam" and settings.beam_size == 1 else settings.method
+    if name not in methods():
+        raise SettingsError(f"method = {name!r}: there is no such search; {nearest(name, methods())}")
+    kind: type[Search] = import_module(f"{__name__}.{name}").SEARCH
+    return kind(settings, begin=begin, end=end, device=device)

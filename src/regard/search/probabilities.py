@@ -1,0 +1,68 @@
+"""What a search reads from logits: their normaliser, the best of them, and the mean of several models.
+
+Shapes: R... rows in any shape, V vocabulary, K words.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+_BLOCK = 64
+_CACHE = 2**18  # logits that fit into a processor's cache
+
+
+def normaliser(logits: Tensor) -> Tensor:
+    """[R..., V] -> [R...] what is subtracted from a logit to get its log-probability: log sum exp.
+
+    The likeliest word's probability gives it: log p = logit - normaliser, and a softmax is the fastest way there.
+    """
+    flat = logits.flatten(0, -2)
+    rows = max(1, _CACHE // logits.size(-1)) if logits.device.type == "cpu" else max(1, len(flat))
+    likeliest = [part.softmax(-1, dtype=_precise(logits)).amax(-1) for part in torch.split(flat, rows)]
+    return (flat.amax(-1) - torch.cat(likeliest).log()).view(logits.shape[:-1])
+
+
+def best(logits: Tensor, count: int) -> tuple[Tensor, Tensor]:
+    """[R..., V] -> [R..., K] the K highest logits, highest first, and their words; of equals, the lowest word.
+
+    torch.topk leaves open which of equals it takes. Here the K blocks of words with the highest maxima are found
+    first: a word outside of them stands behind K words, their maxima, so it is none of the K best.
+    """
+    words = logits.size(-1)
+    blocks = words // _BLOCK
+    if blocks <= 2 * count:
+        return _best_of_few(logits, count)
+    whole = logits[..., : blocks * _BLOCK].view(*logits.shape[:-1], blocks, _BLOCK)
+    chosen = _best_of_few(whole.amax(-1), count)[1].sort(-1).values
+    within = torch.arange(_BLOCK, device=logits.device)
+    rest = torch.arange(blocks * _BLOCK, words, device=logits.device).expand(*chosen.shape[:-1], -1)
+    candidates = torch.cat([(chosen[..., None] * _BLOCK + within).flatten(-2), rest], -1)  # ascending
+    values, places = _best_of_few(logits.gather(-1, candidates), count)
+    return values, candidates.gather(-1, places)
+
+
+def _best_of_few(values: Tensor, count: int) -> tuple[Tensor, Tensor]:
+    """[R..., V] -> [R..., K] the highest and their places; of equals, the lowest places."""
+    lowest = values.topk(count).values[..., -1:]
+    above, equal = values > lowest, values == lowest
+    room = count - above.sum(-1, keepdim=True)
+    taken = above | (equal & (equal.cumsum(-1) <= room))
+    size = values.size(-1)
+    from_the_left = (taken * torch.arange(size, 0, -1, device=values.device)).topk(count).values  # size - place
+    places = (size - from_the_left).clamp(max=size - 1)
+    sorted_values, order = values.gather(-1, places).sort(dim=-1, descending=True, stable=True)
+    return sorted_values, places.gather(-1, order)
+
+
+def combine(logits: Sequence[Tensor]) -> Tensor:
+    """The logits of an ensemble: the logarithm of the mean of its members' probabilities, each [R..., V]."""
+    assert logits, "an ensemble has at least one member"
+    members = torch.stack([member.log_softmax(-1, dtype=_precise(member)) for member in logits])
+    return members.logsumexp(0) - torch.tensor(len(logits), device=members.device, dtype=members.dtype).log()
+
+
+def _precise(logits: Tensor) -> torch.dtype:
+    return torch.promote_types(logits.dtype, torch.float32)

@@ -1,0 +1,118 @@
+"""What the sentences that are searched may say next: all that limits a search beside the model itself.
+
+Shapes: N sentences, W hypotheses, V vocabulary.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from regard.search.hypotheses import Hypotheses
+from regard.search.length import limit
+from regard.search.phrases import BannedPhrases, Progress, RequiredPhrases, fitting
+from regard.search.probabilities import normaliser
+from regard.search.repetition import RepetitionGuard
+from regard.search.request import Phrase, Request
+from regard.search.settings import SearchSettings
+
+
+@dataclass
+class Sentence:
+    """One that is being searched."""
+
+    request: Request
+    limit: int  # the most words
+    required: list[Phrase]  # those for which there is room
+    step: int = 0  # tokens that each of its hypotheses has
+
+    @classmethod
+    def of(cls, request: Request, settings: SearchSettings) -> Sentence:
+        """At its beginning."""
+        most = limit(request, settings)
+        return cls(request, most, fitting(request.required, most - len(request.prefix)))
+
+
+class Offer(NamedTuple):
+    """What may be said next."""
+
+    logits: Tensor  # [N, W, V], -inf for what may not
+    normaliser: Tensor  # [N, W] of the model's own logits: what is forbidden takes its probability with it
+    end: Tensor  # [N, W] the model's own logit of the end, which is all that is left if nothing may be said
+    withheld: Tensor  # [N, W] the highest logit that the guard against repetition took away; -inf if none
+    progress: Progress | None  # with the required phrases, if any sentence has some
+
+
+class Rules:
+    """The rules for N sentences side by side."""
+
+    def __init__(
+        self,
+        sentences: Sequence[Sentence],
+        *,
+        limits: Tensor,
+        settings: SearchSettings,
+        end: int,
+        at_end: bool,
+        device: torch.device,
+    ) -> None:
+        self._sentences, self._limits, self._end, self._at_end = sentences, limits, end, at_end
+        self._minimum = settings.min_length
+        banned, required = [s.request.banned for s in sentences], [s.required for s in sentences]
+        self._banned = BannedPhrases(banned, device=device) if any(banned) else None
+        self._required = RequiredPhrases(required, device=device) if any(required) else None
+        self._guard = (
+            RepetitionGuard(cycle=settings.repetition_cycle, copies=settings.repetition_copies, device=device)
+            if settings.repetition_cycle
+            else None
+        )
+
+    def offer(self, logits: Tensor, live: Hypotheses) -> Offer:
+        """What may be said after the live hypotheses; forbids the rest in place."""
+        total, end = normaliser(logits), logits[..., self._end].clone()
+        forced = _forced(self._sentences, logits, end=self._end)
+        if self._banned:
+            self._banned.forbid(logits, live)
+        progress = self._required.progress(logits, live) if self._required else None
+        withheld = torch.full_like(end, -torch.inf)
+        if self._guard and any(sentence.step >= self._guard.copies for sentence in self._sentences):
+            withheld = self._guard.forbid(logits, live.recent(self._guard.looks_back))
+        if self._required and progress:
+            self._required.forbid(
+                logits, progress, room=self._limits[:, None] - live.length, end=self._end, at_end=self._at_end
+            )
+        if self._minimum:
+            logits[..., self._end].masked_fill_(live.length < self._minimum, -torch.inf)
+        if forced:
+            forced.apply(logits, withheld)
+        return Offer(logits, total, end, withheld, progress)
+
+
+class _Forced(NamedTuple):
+    """Sentences that may say one thing only, whatever else is forbidden: their prefix, or at their limit the end."""
+
+    sentences: Tensor  # [any] their places among the N
+    words: Tensor  # [any]
+    logits: Tensor  # [any, W] the model's own
+
+    def apply(self, logits: Tensor, withheld: Tensor) -> None:
+        logits[self.sentences] = -torch.inf
+        logits[self.sentences, :, self.words] = self.logits
+        withheld[self.sentences] = -torch.inf
+
+
+def _forced(sentences: Sequence[Sentence], logits: Tensor, *, end: int) -> _Forced | None:
+    words = {
+        n: sentence.request.prefix[sentence.step] if sentence.step < len(sentence.request.prefix) else end
+        for n, sentence in enumerate(sentences)
+        if sentence.step < len(sentence.request.prefix) or sentence.step == sentence.limit
+    }
+    if not words:
+        return None
+    places = torch.tensor([*words.keys()], device=logits.device)
+    chosen = torch.tensor([*words.values()], device=logits.device)
+    return _Forced(places, chosen, logits[places, :, chosen])

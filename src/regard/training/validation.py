@@ -1,0 +1,111 @@
+"""Validation: the loss on text that is not trained on, and its translation."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import torch
+
+from regard import metrics
+from regard.batches.corpus import StoredCorpus
+from regard.batches.loader import Loader, LoaderSettings, Place
+from regard.batches.rows import Batch
+from regard.models.verbs import Model
+from regard.search import SearchSettings
+from regard.tokens import Tokenisers
+from regard.training.distribution import Processes
+from regard.training.events import Validated
+from regard.training.loop import perplexity
+from regard.training.loss import LossOf
+from regard.training.precision import Precision
+from regard.training.settings import TrainingSettings, ValidationSettings
+from regard.translation.decoding import translate_texts
+
+_SAMPLES = 5
+
+
+class HeldOut(NamedTuple):
+    """Pairs that are not trained on, as text and as ids."""
+
+    sources: Sequence[str]
+    references: Sequence[str]
+    corpus: StoredCorpus
+
+    @classmethod
+    def of(cls, corpus: StoredCorpus, tokenisers: Tokenisers) -> HeldOut:
+        """The text of a corpus is what its ids stand for."""
+        numbers = range(len(corpus))
+        sources = [tokenisers.source.decode(corpus.source.sentence(number)) for number in numbers]
+        return cls(sources, [tokenisers.target.decode(corpus.target.sentence(number)) for number in numbers], corpus)
+
+
+class Validation:
+    """Looks at a model now and then."""
+
+    def __init__(
+        self,
+        model: Model[Any, Any],
+        tokenisers: Tokenisers,
+        held_out: HeldOut,
+        *,
+        training: TrainingSettings,
+        settings: ValidationSettings,
+        device: torch.device,
+        precision: Precision,
+        processes: Processes,
+    ) -> None:
+        self.model, self.tokenisers, self.held_out, self.settings = model, tokenisers, held_out, settings
+        self.device, self.precision, self.processes = device, precision, processes
+        self.loss = LossOf(model, label_smoothing=training.label_smoothing)
+        self.batches = _one_epoch(held_out.corpus, training)
+        self._looks = 0
+
+    def look(self, step: int) -> Validated:
+        """The loss and, every few looks, the score of translations by greedy search."""
+        began = time.monotonic()
+        loss, likelihood = self.losses()
+        scores: dict[str, float] = {}
+        samples: list[tuple[str, str, str]] = []
+        self._looks += 1
+        if self._looks % self.settings.translate_every == 0 and self.processes.first:
+            count = self.settings.translated_pairs
+            scores, translations = self.scores(SearchSettings(method="greedy"), count=count)
+            samples = list(zip(self.held_out.sources, self.held_out.references, translations, strict=False))[:_SAMPLES]
+        self.processes.wait()
+        return Validated(step, loss, perplexity(likelihood), False, time.monotonic() - began, scores, samples)
+
+    def losses(self) -> tuple[float, float]:
+        """The smoothed and the plain loss for each token."""
+        self.model.eval()
+        sums = torch.zeros(3, dtype=torch.float64, device=self.device)
+        with torch.no_grad(), self.precision.cast(self.device):
+            for batch in self.batches[self.processes.rank :: self.processes.ranks]:
+                smoothed, likelihood = self.loss(batch.to(self.device))
+                sums += torch.stack([smoothed, likelihood, torch.tensor(batch.tokens, device=self.device)]).double()
+        smoothed_sum, likelihood_sum, tokens = self.processes.sum(sums).tolist()
+        return smoothed_sum / tokens, likelihood_sum / tokens
+
+    def scores(self, search: SearchSettings, *, count: int | None = None) -> tuple[dict[str, float], list[str]]:
+        """BLEU and chrF of the translations of the first `count` sentences, or all, and the translations."""
+        self.model.eval()
+        with self.precision.cast(self.device):
+            found = translate_texts(
+                self.model, self.tokenisers, self.held_out.sources[:count], search, device=self.device
+            )
+        texts = [translation.text for translation in found]
+        references = [[reference] for reference in self.held_out.references[:count]]
+        scored = metrics.score(["bleu", "chrf"], texts, references)
+        return {score.metric: score.value for score in scored}, texts
+
+
+def _one_epoch(corpus: StoredCorpus, training: TrainingSettings) -> list[Batch]:
+    """All batches of the corpus, once."""
+    settings = LoaderSettings(batch_tokens=training.batch_tokens, row_lengths=training.row_lengths, seed=0)
+    batches = []
+    for batch, after in Loader(corpus, settings).batches(Place()):
+        batches.append(batch)
+        if after.epoch:
+            break
+    return batches
