@@ -82,13 +82,16 @@ def save(
     tokeniser: Mapping[str, bytes] | None = None,
     card: str = "",
     dtype: torch.dtype | None = None,
+    beside_others: bool = False,
 ) -> None:
     """Writes the model folder, whole or not at all; one that is there already is replaced, anything else is not.
 
-    `dtype` is that of the weights on disk, if another than the model's; half of float32 loses little.
+    `dtype` is that of the weights on disk, if another than the model's; half of float32 loses little. `beside_others`
+    leaves other files in the folder where they are; then it is a model folder from the moment the last file is there.
     """
     folder = folder.absolute()
-    _refuse_to_replace_something_else(folder)
+    if not beside_others:
+        _refuse_to_replace_something_else(folder)
     contents = {WEIGHTS: save_tensors(_weights(model, dtype))}
     contents |= {f"{TOKENISER}/{name}": content for name, content in (tokeniser or {}).items()}
     description = Description(
@@ -103,7 +106,10 @@ def save(
     )
     contents[DESCRIPTION] = _sealed(description.model_dump(mode="json"))
     contents[CARD] = (card or _plain_card(folder.name, description, model)).encode()
-    _write_whole(folder, contents)
+    if beside_others:
+        _write_beside(folder, contents)
+    else:
+        _write_whole(folder, contents)
 
 
 def load(folder: Path, *, device: torch.device | str = "cpu") -> ModelFolder:
@@ -210,10 +216,7 @@ def _write_whole(folder: Path, contents: Mapping[str, bytes]) -> None:
         for name, content in contents.items():
             path = partial / name
             path.parent.mkdir(exist_ok=True)
-            with path.open("wb") as file:
-                file.write(content)
-                file.flush()
-                os.fsync(file.fileno())
+            _write_to_disk(path, content)
         partial.chmod(0o755)
         if folder.exists():
             former = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", suffix=".former", dir=folder.parent))
@@ -224,6 +227,24 @@ def _write_whole(folder: Path, contents: Mapping[str, bytes]) -> None:
             partial.replace(folder)
     finally:
         shutil.rmtree(partial, ignore_errors=True)
+
+
+def _write_beside(folder: Path, contents: Mapping[str, bytes]) -> None:
+    """Each file by itself into a folder that holds others; the description, which vouches for all, comes last."""
+    (folder / DESCRIPTION).unlink(missing_ok=True)
+    for name, content in sorted(contents.items(), key=lambda item: item[0] == DESCRIPTION):
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        partial = path.with_name(f".{path.name}.partial")
+        _write_to_disk(partial, content)
+        partial.replace(path)
+
+
+def _write_to_disk(path: Path, content: bytes) -> None:
+    with path.open("wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
 
 
 def _canonical(table: Mapping[str, Any]) -> bytes:

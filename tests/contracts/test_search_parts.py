@@ -47,13 +47,13 @@ class Always:
 
 
 class AfterTheLast:
-    """A model of ten words whose logits depend on the last one alone; those that are not said are 0."""
+    """A model of twenty words whose logits depend on the last one alone; those that are not said are 0."""
 
     def __init__(self, logits: dict[int, dict[int, float]]) -> None:
         self.logits = logits
 
     def step(self, tokens: torch.Tensor, state: Any) -> tuple[torch.Tensor, Any]:
-        rows = [[self.logits.get(token, {}).get(n, 0.0) for n in range(10)] for token in tokens.tolist()]
+        rows = [[self.logits.get(token, {}).get(n, 0.0) for n in range(20)] for token in tokens.tolist()]
         return torch.tensor(rows), state
 
 
@@ -215,6 +215,19 @@ def test_a_beam_keeps_a_place_for_hypotheses_that_have_begun_with_the_required_p
     """Saying 2 first is unlikely beside three other words, and pays off only later."""
     model = AfterTheLast({BEGIN: {3: 5.0, 4: 5.0, 5: 5.0}, 2: {3: 15.0}, **{n: {END: 15.0} for n in (3, 4, 5)}})
     assert only(model, Request(source_length=9, required=((2,),)), beam_size=2).ids == (2, 3)
+
+
+def test_required_phrases_that_begin_alike_give_no_hypothesis_twice() -> None:
+    """2 begins both, and is none of the eight likeliest words that a beam of four looks at."""
+    others = range(5, 20)
+    model = AfterTheLast({BEGIN: dict.fromkeys(others, 5.0), 2: {3: 9.0, 4: 9.0}, **{n: {END: 9.0} for n in others}})
+    search = build(SearchSettings(n_best=4, max_length_offset=0), begin=BEGIN, end=END)
+    first = model.step(search.admit([Request(source_length=9, required=((2, 3), (2, 4)))]), None)[0]
+    assert sorted(search.advance(first).tokens.tolist()) == [2, 5, 6, 7]
+    search = build(SearchSettings(n_best=4, max_length_offset=0), begin=BEGIN, end=END)
+    request = Request(source_length=4, required=((2, 3), (2, 4)))
+    (result,) = decode(model.step, MadeUp(seed=0, vocabulary=2).start([0], width=4), [request], search)
+    assert [hypothesis.ids for hypothesis in result.hypotheses] == [(2, 3, 2, 4), (2, 4, 2, 3)]
 
 
 def test_a_longer_sentence_that_scores_better_is_waited_for() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 import torch
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from made_up import BEGIN, END, MadeUp, Told, brute_force
@@ -65,7 +65,7 @@ def test_a_beam_that_is_wide_enough_finds_what_brute_force_finds(
 
 
 @given(seeds, st.sampled_from([(0,), (2, 2), (3, 0)]), st.sampled_from([((2,),), ((2, 3),), ((2,), (0, 3))]))
-def test_a_beam_that_is_wide_enough_finds_the_best_sentence_that_the_constraints_allow(
+def test_a_beam_that_is_wide_enough_finds_the_best_sentences_that_the_constraints_allow(
     seed: int, prefix: tuple[int, ...], required: tuple[tuple[int, ...], ...]
 ) -> None:
     """No two of the required phrases overlap; of phrases that do, a search may miss ways to say them in less room."""
@@ -75,10 +75,10 @@ def test_a_beam_that_is_wide_enough_finds_the_best_sentence_that_the_constraints
         Request(source_length=1, banned=(prefix, (2, 0))),
         Request(source_length=1, prefix=prefix[:1], banned=((2, 3, 2), (3, 3)), required=required[:1]),
     ):
-        expected = brute_force(model, 0, request, SearchSettings(**EXHAUSTIVE))[0]
-        found = one(model, request, **EXHAUSTIVE).hypotheses[0]
-        assert (found.ids, found.constraints_met) == (expected[1], True)
-        assert found.score == pytest.approx(expected[0])
+        expected = brute_force(model, 0, request, SearchSettings(**EXHAUSTIVE))[:3]
+        found = one(model, request, **EXHAUSTIVE, n_best=3).hypotheses
+        assert [(answer.ids, answer.constraints_met) for answer in found] == [(ids, True) for _, ids in expected]
+        assert [answer.score for answer in found] == pytest.approx([score for score, _ in expected])
 
 
 @given(seeds, st.integers(2, 6), st.sampled_from([0.0, 0.6, 1.0, 2.5]), st.data(), st.sampled_from([None, 3]))
@@ -268,6 +268,24 @@ def test_every_required_phrase_appears_wherever_the_limit_allows_it(
             assert all(contains(hypothesis.ids, phrase) for phrase in required)
             assert len(hypothesis.ids) <= room
             assert hypothesis.constraints_met
+
+
+@given(seeds, kinds, st.lists(words, max_size=2).map(tuple), phrases, phrases, phrases)
+def test_together_a_prefix_and_a_ban_always_hold_and_it_is_told_whether_all_does(
+    seed: int,
+    kind: dict[str, Any],
+    prefix: tuple[int, ...],
+    banned: tuple[int, ...],
+    one_phrase: tuple[int, ...],
+    other: tuple[int, ...],
+) -> None:
+    required = (one_phrase, other)
+    assume(not any(contains(phrase, banned) for phrase in (prefix, *required)))
+    request = Request(source_length=6, prefix=prefix, banned=(banned,), required=required)
+    for hypothesis in one(MadeUp(seed=seed, vocabulary=6), request, **kind, max_length_offset=0).hypotheses:
+        assert hypothesis.ids[: len(prefix)] == prefix
+        assert not contains(hypothesis.ids, banned)
+        assert hypothesis.constraints_met == all(contains(hypothesis.ids, phrase) for phrase in required)
 
 
 @given(seeds, kinds)

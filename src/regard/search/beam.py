@@ -56,8 +56,8 @@ class Beam(Search):
         candidates = self._candidates(offer)
         ends = candidates.tokens == self.end
         self._end(candidates, ends & (candidates.ranks < self.width))
-        behind = candidates.tokens.size(1)
-        order = candidates.ranks.masked_fill(ends, behind).argsort(dim=1, stable=True)[:, : self.width]
+        never = ends | (candidates.totals == -torch.inf)
+        order = candidates.ranks.masked_fill(never, never.size(1)).argsort(dim=1, stable=True)[:, : self.width]
         chosen = candidates.pick(order)
         self.live = self.live.pick(chosen.places).say(chosen.tokens, chosen.logprobs).only(chosen.tokens != self.end)
         return chosen.tokens, chosen.places

@@ -1,9 +1,12 @@
 """Checkpoints: everything that going on exactly takes, written whole, checked by hash, never unpickled.
 
-checkpoints/step-00001000/
-    checkpoint.json             how far training has come, and the size and hash of each file below
-    weights.safetensors         the parameters
-    optimiser.safetensors       Adam's two moments of each; only the newest checkpoints keep it
+checkpoints/
+    step-00001000/                  written when it was time to; the mean of the last few is the final model
+        checkpoint.json             how far training has come, and the hash of each file below
+        weights.safetensors         the parameters
+        optimiser.safetensors       Adam's two moments of each; only the newest checkpoints keep it
+    stop-00001234/                  the same, written when a run was stopped; gone when the next one is written
+    best/                           the weights with the lowest validation loss so far
 
 Randomness needs no place here: it is a function of the seed and the step.
 """
@@ -14,7 +17,7 @@ import hashlib
 import json
 import os
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -28,9 +31,11 @@ from regard.settings import Settings
 DESCRIPTION = "checkpoint.json"
 WEIGHTS = "weights.safetensors"
 OPTIMISER = "optimiser.safetensors"
+BEST = "best"
 _WITH_OPTIMISER = 2  # so many of the newest can be gone on from
 
 Tensors = dict[str, Tensor]
+Say = Callable[[str], None]
 
 
 class Progress(Settings):
@@ -55,41 +60,26 @@ class _Description(Settings):
 
 
 class Checkpoints:
-    """The checkpoints of one run, the newest last."""
+    """The checkpoints of one run."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
-    def save(self, progress: Progress, weights: Tensors, optimiser: Tensors) -> Path:
+    def save(self, progress: Progress, weights: Tensors, optimiser: Tensors, *, stopped: bool = False) -> Path:
         """Writes a checkpoint; it is there whole, or not at all."""
-        place = self.folder / f"step-{progress.step:08d}"
-        partial = self.folder / f".step-{progress.step:08d}.partial"
-        shutil.rmtree(partial, ignore_errors=True)
-        try:
-            partial.mkdir(parents=True)
-            save_file(weights, partial / WEIGHTS)
-            save_file(optimiser, partial / OPTIMISER)
-            hashes = {name: _sha256(partial / name) for name in (WEIGHTS, OPTIMISER)}
-            table = _Description(progress=progress, files=hashes).table()
-            (partial / DESCRIPTION).write_text(json.dumps(table, indent=2) + "\n", encoding="utf-8")
-            for file in partial.iterdir():
-                with file.open("rb") as written:
-                    os.fsync(written.fileno())
-            shutil.rmtree(place, ignore_errors=True)
-            partial.replace(place)
-        except BaseException:
-            shutil.rmtree(partial, ignore_errors=True)
-            raise
+        kind = "stop" if stopped else "step"
+        place = self.folder / f"{kind}-{progress.step:08d}"
+        _write(place, progress, {WEIGHTS: weights, OPTIMISER: optimiser})
         return place
 
-    def all(self) -> list[Path]:
-        """The folders of all checkpoints, the oldest first."""
-        return sorted(self.folder.glob("step-*"))
+    def save_best(self, progress: Progress, weights: Tensors) -> None:
+        """Writes the weights that are the best so far."""
+        _write(self.folder / BEST, progress, {WEIGHTS: weights})
 
-    def newest(self, say: Callable[[str], None]) -> tuple[Progress, Tensors, Tensors] | None:
+    def newest(self, say: Say) -> tuple[Progress, Tensors, Tensors] | None:
         """The newest checkpoint that is whole; `say` is told about damaged ones, which are passed over."""
-        for place in reversed(self.all()):
-            if not (place / OPTIMISER).is_file() and (place / DESCRIPTION).is_file():
+        for place in reversed(self._places("step-*", "stop-*")):
+            if (place / DESCRIPTION).is_file() and not (place / OPTIMISER).is_file():
                 continue
             try:
                 progress = _checked(place, (WEIGHTS, OPTIMISER))
@@ -99,10 +89,10 @@ class Checkpoints:
             return progress, load_file(place / WEIGHTS), load_file(place / OPTIMISER)
         return None
 
-    def weights(self, count: int, say: Callable[[str], None]) -> list[Path]:
-        """The weights of the newest `count` checkpoints that are whole, the oldest first."""
+    def last(self, count: int, say: Say) -> list[Path]:
+        """The weights of the newest `count` regular checkpoints that are whole, the oldest first."""
         found: list[Path] = []
-        for place in reversed(self.all()):
+        for place in reversed(self._places("step-*")):
             try:
                 _checked(place, (WEIGHTS,))
             except CheckpointError as error:
@@ -113,14 +103,51 @@ class Checkpoints:
                 break
         return found
 
-    def prune(self, *, keep: int, best: int | None) -> None:
-        """Deletes what is not needed: older than the newest `keep`, except the best; optimisers but the newest two."""
-        places = self.all()
-        for place in places[: max(0, len(places) - keep)]:
-            if place.name != f"step-{best:08d}" if best is not None else True:
+    def best(self, say: Say) -> tuple[Progress, Path] | None:
+        """The best weights, if they are there and whole."""
+        try:
+            return _checked(self.folder / BEST, (WEIGHTS,)), self.folder / BEST / WEIGHTS
+        except CheckpointError as error:
+            say(f"{error}\n  There is no best model, then.")
+            return None
+
+    def prune(self, *, keep: int) -> None:
+        """Deletes regular checkpoints but the newest `keep`, those of stops but the newest, optimisers but two."""
+        regular = self._places("step-*")
+        for place in regular[: max(0, len(regular) - keep)]:
+            shutil.rmtree(place)
+        everything = self._places("step-*", "stop-*")
+        for place in everything[:-1]:
+            if place.name.startswith("stop-"):
                 shutil.rmtree(place)
-        for place in self.all()[:-_WITH_OPTIMISER]:
+        for place in self._places("step-*")[:-_WITH_OPTIMISER]:
             (place / OPTIMISER).unlink(missing_ok=True)
+
+    def _places(self, *patterns: str) -> list[Path]:
+        """The folders of checkpoints, the oldest first."""
+        places = (place for pattern in patterns for place in self.folder.glob(pattern))
+        return sorted(places, key=lambda place: place.name.partition("-")[2])
+
+
+def _write(place: Path, progress: Progress, tensors: Mapping[str, Tensors]) -> None:
+    """Writes a folder under another name, to the disk, and moves it into place."""
+    partial = place.with_name(f".{place.name}.partial")
+    shutil.rmtree(partial, ignore_errors=True)
+    try:
+        partial.mkdir(parents=True)
+        for name, content in tensors.items():
+            save_file(content, partial / name)
+        hashes = {name: _sha256(partial / name) for name in tensors}
+        table = _Description(progress=progress, files=hashes).table()
+        (partial / DESCRIPTION).write_text(json.dumps(table, indent=2) + "\n", encoding="utf-8")
+        for file in partial.iterdir():
+            with file.open("rb") as written:
+                os.fsync(written.fileno())
+        shutil.rmtree(place, ignore_errors=True)
+        partial.replace(place)
+    except BaseException:
+        shutil.rmtree(partial, ignore_errors=True)
+        raise
 
 
 def _checked(place: Path, names: Sequence[str]) -> Progress:

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from threading import Event as Flag
 
 import torch
+from safetensors import SafetensorError
 from torch import Tensor
 
 from regard.batches.loader import Loader, Place
@@ -95,7 +96,7 @@ class Trainer:
             if self._is_time_to_save():
                 self.save()
             if self.processes.any(self.stop.is_set(), self.device):
-                self.save()
+                self.save(stopped=True)
                 return False
         if self.progress.step % self.validation.every:
             self._look(validate)
@@ -137,8 +138,8 @@ class Trainer:
             update = {"waited": self.progress.waited + 1}
         self.progress = self.progress.model_copy(update=update)
         self.journal.tell(told._replace(best=best))
-        if best:
-            self.save()
+        if best and self.processes.first:
+            self._try_to_write(lambda: self.checkpoints.save_best(self.progress, self.weights()))
         self._window = _Window(self.device)
         patience = self.validation.patience
         if patience is None or self.progress.waited < patience:
@@ -153,18 +154,18 @@ class Trainer:
         late = minutes is not None and time.monotonic() - self._saved >= 60 * minutes
         return self.processes.any(late, self.device)
 
-    def save(self) -> None:
+    def save(self, *, stopped: bool = False) -> None:
         """Writes a checkpoint. A failure costs nothing but this one, unless it happens again and again."""
-        began = time.monotonic()
         if self.processes.first and self.progress.step:
-            try:
-                place = self.checkpoints.save(self.progress, self.weights(), self.optimisation.moments())
-            except OSError as error:
-                self._cannot_save(error)
-            else:
-                self._failures = 0
-                self.checkpoints.prune(keep=self.settings.averaged_checkpoints, best=self.progress.best_step)
+            began = time.monotonic()
+
+            def write() -> None:
+                moments = self.optimisation.moments()
+                place = self.checkpoints.save(self.progress, self.weights(), moments, stopped=stopped)
+                self.checkpoints.prune(keep=self.settings.averaged_checkpoints)
                 self.journal.tell(Saved(self.progress.step, str(place), time.monotonic() - began))
+
+            self._try_to_write(write)
         self.processes.wait()
         self._saved = time.monotonic()
 
@@ -172,18 +173,22 @@ class Trainer:
         """The weights as they are."""
         return {name: weight.detach().cpu().contiguous() for name, weight in self.optimisation.weights.items()}
 
-    def _cannot_save(self, error: OSError) -> None:
-        self._failures += 1
-        why = error.strerror or str(error)
-        if self._failures >= _FAILURES:
-            raise TrainingError(
-                f"{self.checkpoints.folder}: {_FAILURES} checkpoints in a row could not be written: {why}.\n"
-                "  The last good one is still there. Make room on the disk, and go on with --resume."
-            ) from None
-        self.journal.say(
-            f"Step {self.progress.step}: the checkpoint could not be written: {why}.\n"
-            "  The last good one is still there, and training goes on. Make room on the disk."
-        )
+    def _try_to_write(self, write: Callable[[], None]) -> None:
+        try:
+            write()
+            self._failures = 0
+        except (OSError, SafetensorError) as error:
+            self._failures += 1
+            why = getattr(error, "strerror", None) or str(error)
+            if self._failures >= _FAILURES:
+                raise TrainingError(
+                    f"{self.checkpoints.folder}: {_FAILURES} checkpoints in a row could not be written: {why}.\n"
+                    "  The last good one is still there. Make room on the disk, and go on with --resume."
+                ) from None
+            self.journal.say(
+                f"Step {self.progress.step}: the checkpoint could not be written: {why}.\n"
+                "  The last good one is still there, and training goes on. Make room on the disk."
+            )
 
     def _go_back(self) -> None:
         """To the last good checkpoint, with a lower rate."""

@@ -33,6 +33,28 @@ def smoothed_cross_entropy(logits: Tensor, labels: Tensor, epsilon: float) -> tu
     return likelihood + epsilon * (said - logits.mean(dim=-1)), likelihood.detach()
 
 
+class LeanCrossEntropy(torch.autograd.Function):
+    """The same sums for [P, V], with a gradient that is written over the logits: no other array of their size."""
+
+    @staticmethod
+    def forward(ctx: Any, logits: Tensor, labels: Tensor, epsilon: float) -> tuple[Tensor, Tensor]:
+        """[P, V] and [P] -> the sums of the smoothed and of the plain cross-entropy."""
+        normaliser = logits.logsumexp(dim=-1)
+        said = logits.gather(-1, labels[:, None])[:, 0]
+        likelihood = (normaliser - said).sum()
+        ctx.save_for_backward(logits, labels, normaliser)
+        ctx.epsilon = epsilon
+        return likelihood + epsilon * (said - logits.mean(dim=-1)).sum(), likelihood
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None, None]:
+        """The probabilities minus the smoothed labels. The plain cross-entropy is for people, and has no gradient."""
+        logits, labels, normaliser = ctx.saved_tensors
+        gradient = logits.sub_(normaliser[:, None]).exp_().sub_(ctx.epsilon / logits.size(-1))
+        gradient.scatter_add_(1, labels[:, None], torch.full_like(normaliser[:, None], ctx.epsilon - 1))
+        return gradient.mul_(gradients[0]), None, None
+
+
 class LossOf(nn.Module):
     """A model and its loss as one module: what is compiled, and what processes share."""
 
@@ -45,10 +67,7 @@ class LossOf(nn.Module):
         """The sums over all labels of the batch. Padding has none; where shapes may vary, it is left out early."""
         states, labels, real = self.model.states(batch), batch.labels, batch.target.segments != 0
         if states.device.type == "cpu":
-            smoothed, likelihood = self._losses(states[real], labels[real])
-            return Losses(smoothed.sum(), likelihood.sum())
-        smoothed, likelihood = self._losses(states, labels)
+            logits = self.model.logits(states[real])
+            return Losses(*LeanCrossEntropy.apply(logits, labels[real], self.label_smoothing))
+        smoothed, likelihood = smoothed_cross_entropy(self.model.logits(states), labels, self.label_smoothing)
         return Losses((smoothed * real).sum(), (likelihood * real).sum())
-
-    def _losses(self, states: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
-        return smoothed_cross_entropy(self.model.logits(states), labels, self.label_smoothing)

@@ -122,7 +122,7 @@ class Optimisation:
                 with self.precision.cast(self.device):
                     losses = self.loss(part)
                 self.scaler.scale(losses.smoothed * share).backward()
-            smoothed, likelihood = smoothed + losses.smoothed.detach(), likelihood + losses.likelihood
+            smoothed, likelihood = smoothed + losses.smoothed.detach(), likelihood + losses.likelihood.detach()
         return Losses(smoothed, likelihood)
 
     def _alone(self, *, last: bool) -> AbstractContextManager[Any]:

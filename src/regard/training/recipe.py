@@ -72,10 +72,10 @@ class Recipe(Settings):
         )
 
 
-def put_together(preset: str, recipe: Path | None, settings: Sequence[str], options: Tables) -> Recipe:
-    """The recipe, checked; all that is wrong with it is told at once."""
+def put_together(preset: str, chosen: Tables, recipe: Path | None, settings: Sequence[str], options: Tables) -> Recipe:
+    """The recipe, checked; all that is wrong with it is told at once. `chosen` are changes to the preset."""
     tables: Tables = {}
-    for more in (presets.load(preset).tables, read_toml(recipe) if recipe else {}, _parsed(settings), options):
+    for more in (presets.load(preset).tables, chosen, read_toml(recipe) if recipe else {}, _parsed(settings), options):
         for name, table in more.items():
             if not isinstance(table, dict):
                 raise SettingsError(f"{recipe}: {name} = {table!r} must stand in a table, such as [training].")

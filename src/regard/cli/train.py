@@ -1,0 +1,98 @@
+"""`regard train`: sentence pairs in, a finished model folder out."""
+
+from __future__ import annotations
+
+import signal
+from pathlib import Path
+from threading import Event as Flag
+from types import FrameType
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+
+def command(
+    data: Annotated[list[str], typer.Argument(help="Files, folders or patterns of sentence pairs.")],
+    source: Annotated[str, typer.Option(help="The language to translate from, such as en.")],
+    target: Annotated[str, typer.Option(help="The language to translate into, such as de.")],
+    out: Annotated[Path, typer.Option(help="The folder of the new model.")],
+    preset: Annotated[str, typer.Option(help="The size: auto, tiny, small, base, big, or a row of Table 3.")] = "auto",
+    recipe: Annotated[Path | None, typer.Option(help="A TOML file with settings.")] = None,
+    set_: Annotated[list[str] | None, typer.Option("--set", help="One setting: training.warmup=2000")] = None,
+    valid: Annotated[Path | None, typer.Option(help="Pairs to validate on; without them, some are held out.")] = None,
+    from_model: Annotated[Path | None, typer.Option("--from", help="A model to adapt to the data.")] = None,
+    old: Annotated[list[Path] | None, typer.Option(help="What that model was trained on, to mix in.")] = None,
+    format_: Annotated[str | None, typer.Option("--format", help="The format, where names do not say it.")] = None,
+    columns: Annotated[str | None, typer.Option(help="Columns of source and target in TSV files: 3,4")] = None,
+    skip_bad: Annotated[bool, typer.Option("--skip-bad", help="Pass over bad lines, and count them.")] = False,
+    steps: Annotated[int | None, typer.Option(help="How many steps.")] = None,
+    minutes: Annotated[float | None, typer.Option(help="How many minutes at the most.")] = None,
+    checkpoint_every: Annotated[int | None, typer.Option(help="Steps between two checkpoints.")] = None,
+    seed: Annotated[int | None, typer.Option(help="Another seed, another run.")] = None,
+    device: Annotated[str | None, typer.Option(help="cpu or cuda; the best that is there, if left out.")] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on with the run in --out.")] = False,
+    tensorboard: Annotated[bool, typer.Option("--tensorboard", help="Write for TensorBoard, too.")] = False,
+) -> None:
+    """Train a model on sentence pairs. It can be stopped at any time, and goes on with --resume."""
+    from regard.cli.live import view_for
+    from regard.training.board import board
+    from regard.training.train import train
+
+    console = Console(stderr=True)
+    stop = Flag()
+    signals = _stop_on_signals(stop, console)
+    with view_for(console) as view:
+        finished = train(
+            *data,
+            source=source,
+            target=target,
+            out=out,
+            preset=preset,
+            recipe=recipe,
+            settings=set_ or (),
+            valid=valid,
+            format=format_,
+            columns=_columns(columns),
+            skip_bad=skip_bad,
+            from_model=from_model,
+            old=old or (),
+            steps=steps,
+            minutes=minutes,
+            checkpoint_every=checkpoint_every,
+            seed=seed,
+            device=device,
+            resume=resume,
+            view=view,
+            also_tell=board(out / "tensorboard") if tensorboard else None,
+            stop=stop,
+        )
+    if not finished:
+        console.print("Stopped, with a checkpoint. Go on with the same command and --resume.")
+        raise typer.Exit(128 + signals[0] if signals else 1)
+
+
+def _columns(text: str | None) -> tuple[int, int] | None:
+    if text is None:
+        return None
+    try:
+        source, target = (int(number) for number in text.split(","))
+    except ValueError:
+        raise typer.BadParameter(f"{text!r} is not two numbers with a comma between them, such as 3,4") from None
+    return source, target
+
+
+def _stop_on_signals(stop: Flag, console: Console) -> list[int]:
+    """The first Ctrl-C or SIGTERM ends the run after the step; the second ends it at once."""
+    received: list[int] = []
+
+    def on_signal(number: int, _: FrameType | None) -> None:
+        if received:
+            raise KeyboardInterrupt
+        received.append(number)
+        stop.set()
+        console.print("Stopping after this step, with a checkpoint. Once more stops at once.")
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, on_signal)
+    return received

@@ -1,0 +1,99 @@
+"""From a recipe to what is trained on: tokenisers, the stored corpus, and pairs that are held out."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from regard.batches.corpus import StoredCorpus
+from regard.batches.preparation import prepare
+from regard.batches.shuffle import shuffled
+from regard.batches.splitting import hold_out
+from regard.errors import TrainingError
+from regard.tokens import Tokenisers
+from regard.tokens import train as train_tokenisers
+from regard.training.recipe import Recipe
+from regard.training.surroundings import Surroundings, cache_folder
+from regard.training.validation import HeldOut
+
+_LENIENT: Mapping[str, Any] = {"max_ratio": None, "drop_copies": False, "drop_duplicates": False}
+_TELL = 1 << 20  # pairs
+
+
+class Corpora(NamedTuple):
+    """What is trained on and what is not."""
+
+    training: StoredCorpus
+    held_out: HeldOut
+    validation: str  # a sentence about what is held out
+
+
+def make_tokenisers(recipe: Recipe, around: Surroundings) -> Tokenisers:
+    """Those that the run has already, or new ones from its text."""
+
+    def make() -> Tokenisers:
+        folder = around.work / "tokeniser"
+        if not folder.exists():
+            around.journal.say("Making the tokeniser.")
+            source = recipe.source()
+            sources, targets = (pair.source for pair in source.pairs()), (pair.target for pair in source.pairs())
+            made = train_tokenisers(sources, targets, recipe.tokeniser)
+            partial = folder.with_name(".tokeniser.partial")
+            shutil.rmtree(partial, ignore_errors=True)
+            partial.mkdir(parents=True)
+            for name, content in made.files().items():
+                (partial / name).write_bytes(content)
+            partial.replace(folder)
+        return Tokenisers.from_files({file.name: file.read_bytes() for file in folder.iterdir()})
+
+    return around.first_then_all(make)
+
+
+def make_corpora(recipe: Recipe, around: Surroundings, tokenisers: Tokenisers) -> Corpora:
+    """Prepares what is trained on, and reads or holds out what is not."""
+    corpus = _training(recipe, around, tokenisers)
+    if recipe.data.valid:
+        source = recipe.source(recipe.data.valid)
+        source = source.model_copy(update={"cleaning": recipe.cleaning.model_copy(update=_LENIENT)})
+        valid = around.first_then_all(lambda: prepare(source, tokenisers, cache_folder()))
+        sentence = f"Validation is on the {len(valid):,} pairs of {recipe.data.valid}."
+        return Corpora(corpus, HeldOut.of(valid, tokenisers), sentence)
+    rest, held = hold_out(corpus, count=_how_many(recipe, corpus), seed=recipe.training.seed)
+    if not len(rest):
+        raise TrainingError(
+            f"{', '.join(recipe.data.files)}: there are too few pairs to hold some out for validation.\n"
+            "  Give a validation file: --valid FILE"
+        )
+    sentence = (
+        f"There is no validation file, so {len(held):,} pairs, and all others with the same source, "
+        "were held out of the training data."
+    )
+    return Corpora(rest, HeldOut.of(held, tokenisers), sentence)
+
+
+def _how_many(recipe: Recipe, corpus: StoredCorpus) -> int:
+    """A twentieth of a small corpus, and not more than the recipe says."""
+    return max(1, min(recipe.validation.pairs, len(corpus) // 20))
+
+
+def _training(recipe: Recipe, around: Surroundings, tokenisers: Tokenisers) -> StoredCorpus:
+    """The stored corpus; where a model is adapted, with some of what it was trained on mixed in."""
+
+    def told(pairs: int) -> None:
+        if pairs % _TELL < _TELL >> 7:
+            around.journal.say(f"Preparing the corpus: {pairs:,} pairs so far.")
+
+    def prepared(*files: str) -> StoredCorpus:
+        return prepare(recipe.source(*files), tokenisers, cache_folder(), progress=told)
+
+    new = around.first_then_all(prepared)
+    if not recipe.data.old:
+        return new
+    both = around.first_then_all(lambda: prepared(*recipe.data.files, *recipe.data.old))
+    older, share = len(both) - len(new), recipe.data.old_share
+    wanted = min(older, round(len(new) * share / (1 - share)))
+    chosen = shuffled(np.arange(wanted), count=max(1, older), key=(recipe.training.seed, "old"))
+    return both.take(np.concatenate([np.arange(len(new)), len(new) + np.sort(chosen)]))

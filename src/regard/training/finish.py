@@ -1,0 +1,133 @@
+"""The end of a run: the mean of the last checkpoints and the best one, scored, written, described."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import torch
+from safetensors.torch import load_file
+from torch import Tensor
+
+from regard import __version__, metrics, modelfolder
+from regard.models.verbs import Model
+from regard.search import SearchSettings
+from regard.settings import Settings
+from regard.tokens import Tokenisers
+from regard.training.averaging import mean_of
+from regard.training.card import card
+from regard.training.corpora import Corpora
+from regard.training.events import read_journal
+from regard.training.loop import Trainer, perplexity
+from regard.training.recipe import Recipe
+from regard.training.report import write_report
+from regard.training.summary import Summary
+from regard.training.surroundings import Surroundings
+from regard.training.validation import Validation
+
+METRICS, REPORT, BEST = "metrics.jsonl", "report.html", "best"
+_SAMPLES = 20
+
+
+class Finished(NamedTuple):
+    """A run whose training has ended."""
+
+    recipe: Recipe
+    around: Surroundings
+    model: Model[Any, Any]
+    settings: Settings
+    architecture: str
+    tokenisers: Tokenisers
+    validation: Validation
+    trainer: Trainer
+    corpora: Corpora
+
+
+def finish(done: Finished, *, reasons: list[str], precision: str) -> None:
+    """Writes both model folders and the report."""
+    say, trainer = done.around.journal.say, done.trainer
+    files = trainer.checkpoints.last(done.recipe.training.averaged_checkpoints, say)
+    averaged = mean_of(files) if files else trainer.weights()
+    say(f"The final weights are the mean of {len(files)} checkpoints. Translating {_count(done)} sentences.")
+    best = trainer.checkpoints.best(say)
+    scores: dict[str, dict[str, float]] = {}
+    if best:
+        scores["best"], _ = _scored(done, load_file(best[1]))
+    scores["averaged"], samples = _scored(done, averaged)
+    summary = _summary(done, scores, samples, reasons, precision)
+    if best:
+        _save(done, load_file(best[1]), done.around.out / BEST, summary)
+    _save(done, averaged, done.around.out, summary)
+    write_report(done.around.out / REPORT, summary)
+    told = ", ".join(f"{name} {value:.2f}" for name, value in scores["averaged"].items())
+    say(f"Done: {done.around.out} ({told}).")
+
+
+def _scored(done: Finished, weights: Mapping[str, Tensor]) -> tuple[dict[str, float], list[tuple[str, str, str]]]:
+    """The losses and scores of these weights, which the model has from now on, and a few translations."""
+    with torch.no_grad():
+        for name, parameter in done.model.named_parameters():
+            parameter.copy_(weights[name])
+    loss, likelihood = done.validation.losses()
+    scores, texts = done.validation.scores(SearchSettings(), count=done.recipe.validation.pairs)
+    held_out = done.validation.held_out
+    samples = list(zip(held_out.sources, held_out.references, texts, strict=False))[:_SAMPLES]
+    return {"loss": loss, "perplexity": perplexity(likelihood), **scores}, samples
+
+
+def _count(done: Finished) -> int:
+    return min(done.recipe.validation.pairs, len(done.validation.held_out.sources))
+
+
+def _save(done: Finished, weights: Mapping[str, Tensor], folder: Path, summary: Summary) -> None:
+    with torch.no_grad():
+        for name, parameter in done.model.named_parameters():
+            parameter.copy_(weights[name])
+    modelfolder.save(
+        folder,
+        done.model,
+        architecture=done.architecture,
+        settings=done.settings,
+        languages=summary.languages,
+        training={key: getattr(summary, key) for key in ("recipe", "corpus", "steps", "tokens", "machine")},
+        scores={**summary.scores, "signatures": summary.signatures},
+        tokeniser=done.tokenisers.files(),
+        card=card(summary),
+        beside_others=True,
+    )
+
+
+def _summary(
+    done: Finished,
+    scores: dict[str, dict[str, float]],
+    samples: list[tuple[str, str, str]],
+    reasons: list[str],
+    precision: str,
+) -> Summary:
+    description = done.corpora.training.description
+    counts = ("kept", "dropped", "changed", "bad", "passed_over", "summary")
+    device = done.around.device
+    named = torch.cuda.get_device_name(device) if device.type == "cuda" else "CPU"
+    references = [[reference] for reference in done.validation.held_out.references[:1]]
+    signatures = metrics.count(["bleu", "chrf"], [""], references)
+    return Summary(
+        name=done.around.out.name,
+        languages={"source": done.recipe.data.source, "target": done.recipe.data.target},
+        architecture=done.architecture,
+        parameters=sum(parameter.numel() for parameter in done.model.parameters()),
+        recipe=done.recipe.table(),
+        reasons=reasons,
+        corpus={key: description[key] for key in counts if key in description},
+        vocabulary={"source": done.tokenisers.source.size, "target": done.tokenisers.target.size},
+        validation=done.corpora.validation,
+        steps=done.trainer.progress.step,
+        tokens=done.trainer.progress.tokens,
+        seconds=done.trainer.progress.seconds,
+        machine={"device": named, "precision": precision, "torch": torch.__version__, "regard": __version__},
+        command=done.around.command,
+        events=read_journal(done.around.out / METRICS),
+        scores=scores,
+        signatures={counted.name: counted.signature for counted in signatures},
+        samples=samples,
+    )

@@ -1,0 +1,131 @@
+"""A training run from beginning to end: text in, a model folder out; whatever stops it, the same command goes on.
+
+my-model/
+    regard.json, weights.safetensors, tokeniser/, README.md      the model folder: the mean of the last checkpoints
+    best/                                                        the model folder of the lowest validation loss
+    report.html, metrics.jsonl                                   what happened
+    training/                                                    recipe, tokeniser, checkpoints: to go on from
+"""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from regard import modelfolder, models
+from regard.batches.loader import Loader, LoaderSettings
+from regard.errors import TrainingError
+from regard.models.verbs import Model
+from regard.settings import Settings
+from regard.tokens import Tokenisers
+from regard.training.checkpoints import Checkpoints
+from regard.training.corpora import Corpora, make_corpora, make_tokenisers
+from regard.training.finish import Finished, finish
+from regard.training.loop import Trainer
+from regard.training.optimisation import Optimisation
+from regard.training.precision import Precision, precision_for
+from regard.training.recipe import Recipe
+from regard.training.surroundings import Surroundings
+from regard.training.validation import Validation
+
+
+def run(recipe: Recipe, around: Surroundings, *, reasons: list[str], resume: bool) -> bool:
+    """Trains by the recipe; True when the model folder is finished, False where it was stopped before."""
+    precision = precision_for(around.device, recipe.training.precision)
+    around.journal.say(f"Training on {around.device} in {precision.name}: {precision.why}.")
+    adapted = modelfolder.load(Path(recipe.data.adapt)) if recipe.data.adapt else None
+    tokenisers = Tokenisers.from_files(adapted.tokeniser) if adapted else make_tokenisers(recipe, around)
+    corpora = make_corpora(recipe, around, tokenisers)
+    around.journal.say(f"{len(corpora.training):,} sentence pairs to train on. {corpora.validation}")
+    model, settings, architecture = _model(recipe, tokenisers, adapted)
+    model = model.to(around.device)
+    _check_disk(around.work, model, recipe)
+    validation = Validation(
+        model,
+        tokenisers,
+        corpora.held_out,
+        training=recipe.training,
+        settings=recipe.validation,
+        device=around.device,
+        precision=precision,
+        processes=around.processes,
+    )
+    trainer = _trainer(recipe, around, model, settings, corpora, precision)
+    if resume and trainer.resume():
+        around.journal.say(f"Going on after step {trainer.progress.step:,}.")
+    if not trainer.run(validation.look):
+        return False
+    if around.processes.first:
+        done = Finished(recipe, around, model, settings, architecture, tokenisers, validation, trainer, corpora)
+        finish(done, reasons=reasons, precision=precision.name)
+    around.processes.wait()
+    return True
+
+
+def _model(
+    recipe: Recipe, tokenisers: Tokenisers, adapted: modelfolder.ModelFolder | None
+) -> tuple[Model[Any, Any], Settings, str]:
+    """A new model, or the one that is adapted; its settings and its architecture."""
+    if adapted:
+        architecture = adapted.description.architecture
+        return (
+            adapted.model,
+            models.architecture(architecture).settings.read(adapted.description.settings, where=""),
+            architecture,
+        )
+    table = recipe.model | {
+        "source_vocabulary": tokenisers.source.size,
+        "target_vocabulary": tokenisers.target.size,
+    }
+    if not tokenisers.joint:
+        table |= {"tied_embeddings": "target-output"}
+    settings = models.read_settings(table, where="model")
+    architecture = recipe.model.get("architecture", "transformer")
+    torch.manual_seed(recipe.training.seed)
+    return models.build(architecture, settings), settings, architecture
+
+
+def _trainer(
+    recipe: Recipe,
+    around: Surroundings,
+    model: Model[Any, Any],
+    settings: Settings,
+    corpora: Corpora,
+    precision: Precision,
+) -> Trainer:
+    training = recipe.training
+    loader = LoaderSettings(batch_tokens=training.batch_tokens, row_lengths=training.row_lengths, seed=training.seed)
+    optimisation = Optimisation(
+        model,
+        training,
+        device=around.device,
+        precision=precision,
+        processes=around.processes,
+        say=around.journal.say,
+    )
+    return Trainer(
+        optimisation,
+        Loader(corpora.training, loader, rank=around.processes.rank, ranks=around.processes.ranks),
+        training,
+        recipe.validation,
+        d_model=getattr(settings, "d_model"),  # noqa: B009  every architecture has one
+        checkpoints=Checkpoints(around.work / "checkpoints"),
+        journal=around.journal,
+        stop=around.stop,
+    )
+
+
+def _check_disk(folder: Path, model: Model[Any, Any], recipe: Recipe) -> None:
+    """Says before the first step that checkpoints cannot be written, where that can be known."""
+    weights = sum(4 * parameter.numel() for parameter in model.parameters())
+    needed = weights * (recipe.training.averaged_checkpoints + 3 * 3)  # as many means, and Adam's moments for three
+    free = shutil.disk_usage(folder).free
+    if free < needed:
+        raise TrainingError(
+            f"{folder}: there are {free / 2**30:.1f} GiB free on this disk, and checkpoints need "
+            f"{needed / 2**30:.1f} GiB.\n  Make room, choose another --out, or keep fewer: "
+            "--set training.averaged_checkpoints=3"
+        )

@@ -1,0 +1,143 @@
+"""`train(...)`: what the command takes, checked as a whole, and a run started or gone on with."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from threading import Event as Flag
+from typing import Any
+
+from regard.errors import SettingsError, TrainingError
+from regard.training.distribution import processes, restarted
+from regard.training.events import Event, Journal, View
+from regard.training.finish import METRICS
+from regard.training.precision import device_for
+from regard.training.recipe import DataSettings, Recipe, Tables, put_together
+from regard.training.run import run
+from regard.training.surroundings import Surroundings
+
+RECIPE = "recipe.json"
+
+
+def train(
+    *data: str | Path,
+    source: str,
+    target: str,
+    out: str | Path,
+    preset: str = "auto",
+    recipe: str | Path | None = None,
+    settings: Sequence[str] = (),
+    valid: str | Path | None = None,
+    format: str | None = None,  # noqa: A002
+    columns: tuple[int, int] | None = None,
+    skip_bad: bool = False,
+    from_model: str | Path | None = None,
+    old: Sequence[str | Path] = (),
+    steps: int | None = None,
+    minutes: float | None = None,
+    checkpoint_every: int | None = None,
+    seed: int | None = None,
+    device: str | None = None,
+    resume: bool = False,
+    view: View | None = None,
+    also_tell: Callable[[Event], None] | None = None,
+    stop: Flag | None = None,
+) -> bool:
+    """Trains a model on sentence pairs; True when `out` is a finished model folder, False where `stop` was set before.
+
+    docs/training.md explains each parameter; they are the options of `regard train`.
+    """
+    options: Tables = {
+        "data": {
+            "files": [str(item) for item in data],
+            "source": source,
+            "target": target,
+            "valid": str(valid) if valid else None,
+            "format": format,
+            "columns": columns,
+            "skip_bad": skip_bad or None,
+            "adapt": str(from_model) if from_model else None,
+            "old": [str(item) for item in old] or None,
+        },
+        "training": {"steps": steps, "minutes": minutes, "checkpoint_every": checkpoint_every, "seed": seed},
+    }
+    options = {name: _said(table) for name, table in options.items()}
+    chosen = device_for(device)
+    with processes(chosen) as team:
+        folder = Path(out)
+        journal = Journal(folder / METRICS, view, also_tell) if team.first else Journal(None, None)
+        goes_on = resume or restarted()
+        found = _recipe(folder, options, preset, recipe, settings, goes_on) if team.first else None
+        checked, reasons = team.share(found)
+        for reason in reasons:
+            journal.say(reason)
+        command = shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]])
+        around = Surroundings(folder, chosen, team, journal, stop or Flag(), command)
+        return run(checked, around, reasons=reasons, resume=goes_on)
+
+
+def _recipe(
+    folder: Path, options: Tables, preset: str, recipe: str | Path | None, settings: Sequence[str], goes_on: bool
+) -> tuple[Recipe, list[str]]:
+    """The recipe of the run that goes on, or that of a new one, which is written down."""
+    stored = folder / "training" / RECIPE
+    if stored.exists():
+        if not goes_on:
+            raise TrainingError(
+                f"{folder}: there is a training run in this folder already.\n"
+                "  Go on with it by --resume, or choose another --out."
+            )
+        return _gone_on_with(stored, options)
+    chosen: Tables = {}
+    reasons: list[str] = []
+    if preset == "auto":
+        preset, chosen, reasons = _automatic(DataSettings.read(options["data"], where="options"))
+    checked = put_together(preset, chosen, Path(recipe) if recipe else None, settings, options)
+    _make_folder(stored.parent)
+    partial = stored.with_suffix(".partial")
+    partial.write_text(json.dumps(checked.table(), indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+    os.replace(partial, stored)  # noqa: PTH105
+    return checked, reasons
+
+
+def _automatic(data: DataSettings) -> tuple[str, Tables, list[str]]:
+    return "tiny", {}, []
+
+
+def _gone_on_with(stored: Path, options: Tables) -> tuple[Recipe, list[str]]:
+    """The stored recipe. How long to train may be said anew; everything else must be as it was."""
+    try:
+        tables: dict[str, Any] = json.loads(stored.read_bytes())
+    except ValueError:
+        raise TrainingError(f"{stored}: it is damaged.\n  Delete {stored.parent} and start anew.") from None
+    for key in ("steps", "minutes"):
+        if key in options["training"]:
+            tables["training"][key] = options["training"][key]
+    for table, key in (("data", "source"), ("data", "target"), ("training", "seed")):
+        said, was = options[table].get(key), tables[table].get(key)
+        if said is not None and said != was:
+            raise SettingsError(
+                f"--resume: {key} was {was!r} when this run began, and is {said!r} now.\n  Leave it out, or start anew."
+            )
+    return Recipe.read(tables, where=str(stored)), []
+
+
+def _said(table: dict[str, Any]) -> dict[str, Any]:
+    """The options that were given."""
+    return {key: value for key, value in table.items() if value is not None}
+
+
+def _make_folder(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        probe = folder / ".writable"
+        probe.touch()
+        probe.unlink()
+    except OSError as error:
+        raise TrainingError(
+            f"{folder}: this folder cannot be written to: {error.strerror}.\n  Choose another --out."
+        ) from None

@@ -1,0 +1,228 @@
+"""Training as people run it: one command, stopped and gone on with at will."""
+
+import json
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+import torch
+from safetensors.torch import load_file
+
+from regard import modelfolder
+from regard.training.averaging import mean_of
+from runs import command, corpus, environment, events, run
+
+STEPS = ("--steps", "40", "--checkpoint-every", "5")
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return corpus(tmp_path_factory.mktemp("data") / "pairs.tsv")
+
+
+@pytest.fixture(scope="module")
+def finished(data: Path) -> Path:
+    """A run that nothing interrupted."""
+    out = data.parent / "whole"
+    told = run(data, out, *STEPS)
+    assert told.returncode == 0, told.stderr
+    return out
+
+
+def weights(folder: Path) -> bytes:
+    return (folder / "weights.safetensors").read_bytes()
+
+
+def test_one_command_makes_a_finished_model_folder(finished: Path) -> None:
+    names = {path.name for path in finished.iterdir()}
+    assert names >= {
+        "regard.json",
+        "weights.safetensors",
+        "tokeniser",
+        "README.md",
+        "report.html",
+        "metrics.jsonl",
+        "best",
+    }
+    for folder in (finished, finished / "best"):
+        loaded = modelfolder.load(folder)
+        assert loaded.description.languages == {"source": "en", "target": "de"}
+        assert {"loss", "perplexity", "bleu", "chrf"} == set(loaded.description.scores["averaged"])
+        assert loaded.description.scores["signatures"]["bleu"].startswith("BLEU|")
+        assert loaded.description.training["corpus"]["kept"] <= 300
+    assert "held out" in (finished / "README.md").read_text()
+
+
+def test_the_final_weights_are_the_mean_of_the_last_checkpoints(finished: Path) -> None:
+    kept = sorted((finished / "training" / "checkpoints").glob("step-*"))
+    assert [place.name for place in kept] == ["step-00000030", "step-00000035", "step-00000040"]
+    mean = mean_of([place / "weights.safetensors" for place in kept])
+    final = load_file(finished / "weights.safetensors")
+    assert all(torch.equal(final[name], mean[name]) for name in final)
+    assert len([place for place in kept if (place / "optimiser.safetensors").exists()]) == 2
+
+
+def test_the_journal_has_losses_rates_and_validations(finished: Path) -> None:
+    assert [event["step"] for event in events(finished, "validated")] == [10, 20, 30, 40]
+    assert [bool(event["scores"]) for event in events(finished, "validated")] == [False, True, False, True]
+    last = events(finished, "stepped")[-1]
+    assert last["step"] == 40
+    assert 0 < last["loss"] < 4
+    assert last["rate"] == pytest.approx((16 * 40) ** -0.5)
+    assert last["tokens_per_second"] > 0
+
+
+def test_kill_minus_nine_anywhere_and_going_on_gives_the_same_bytes(data: Path, finished: Path) -> None:
+    """Real kills at random moments, until the run gets through."""
+    out, draw, kills = data.parent / "killed", random.Random(3), 0  # noqa: S311
+    arguments = (*STEPS, "--resume")
+    while kills < 3:
+        process = subprocess.Popen(
+            command(data, out, *arguments), env=environment(data.parent / "cache"), stderr=subprocess.DEVNULL
+        )
+        while process.poll() is None and not list(out.glob("training/checkpoints/step-*")):
+            time.sleep(0.02)
+        time.sleep(draw.random() * 0.6)
+        if process.poll() is not None:
+            break
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        kills += 1
+    assert kills > 0
+    told = run(data, out, *arguments)
+    assert told.returncode == 0, told.stderr
+    assert weights(out) == weights(finished)
+    assert weights(out / "best") == weights(finished / "best")
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_polite_stop_writes_a_checkpoint_and_going_on_gives_the_same_bytes(
+    data: Path, finished: Path, number: signal.Signals
+) -> None:
+    out = data.parent / f"stopped{number}"
+    process = subprocess.Popen(
+        command(data, out, *STEPS), env=environment(data.parent / "cache"), stderr=subprocess.PIPE, text=True
+    )
+    while process.poll() is None and not list(out.glob("training/checkpoints/step-*")):
+        time.sleep(0.01)
+    process.send_signal(number)
+    _, said = process.communicate(timeout=60)
+    if process.returncode == 0:
+        pytest.skip("the run had ended before the signal came")
+    assert process.returncode == 128 + number
+    assert "Go on with the same command and --resume" in said
+    assert not (out / "regard.json").exists()
+    told = run(data, out, *STEPS, "--resume")
+    assert told.returncode == 0, told.stderr
+    assert weights(out) == weights(finished)
+
+
+def test_a_damaged_last_checkpoint_falls_back_to_the_one_before_and_says_so(data: Path, finished: Path) -> None:
+    out = data.parent / "damaged"
+    run(data, out, "--steps", "20", "--checkpoint-every", "5")
+    last = out / "training" / "checkpoints" / "step-00000020" / "weights.safetensors"
+    content = bytearray(last.read_bytes())
+    content[-1] ^= 1
+    last.write_bytes(content)
+    (out / "training" / "checkpoints" / ".step-00000025.partial").mkdir()
+    told = run(data, out, *STEPS, "--resume")
+    assert told.returncode == 0, told.stderr
+    assert (
+        "step-00000020/weights.safetensors: this checkpoint is damaged: its hash is not the one it had" in told.stderr
+    )
+    assert "Going on after step 15" in told.stderr
+    assert weights(out) == weights(finished)
+
+
+def test_a_folder_with_a_run_in_it_is_not_overwritten(data: Path, finished: Path) -> None:
+    told = run(data, finished, *STEPS)
+    assert told.returncode == 1
+    assert "there is a training run in this folder already.\n  Go on with it by --resume" in told.stderr
+
+
+def test_going_on_with_another_language_is_refused(data: Path, finished: Path) -> None:
+    arguments = [*command(data, finished, *STEPS, "--resume"), "--target", "fr"]
+    told = subprocess.run(
+        arguments, capture_output=True, text=True, env=environment(data.parent / "cache"), check=False
+    )
+    assert told.returncode == 1
+    assert "--resume: target was 'de' when this run began, and is 'fr' now" in told.stderr
+
+
+def test_an_unwritable_folder_is_told_before_anything_is_read(data: Path, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    told = run(data, tmp_path / "file" / "model", *STEPS)
+    assert told.returncode == 1
+    assert "this folder cannot be written to: Not a directory.\n  Choose another --out." in told.stderr
+
+
+def test_all_mistakes_in_the_settings_are_told_at_once(data: Path, tmp_path: Path) -> None:
+    recipe = tmp_path / "recipe.toml"
+    recipe.write_text(
+        '[training]\nstep = 5\nwarmup = -1\n[model]\nhead = 3\n[tokeniser]\nkind = "wrds"\n[extra]\nx = 1\n'
+    )
+    told = run(data, tmp_path / "out", "--recipe", str(recipe))
+    assert told.returncode == 1
+    for line in (
+        "training.step: there is no such setting; did you mean 'steps'?",
+        "training.warmup = -1: input should be greater than 0.",
+        "model.head: there is no such setting; did you mean 'heads'?",
+        "tokeniser.kind: there is no tokeniser called 'wrds'; did you mean 'words'?",
+        "extra: there is no such setting",
+    ):
+        assert line in told.stderr
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("setting", ["steps=5", "training.steps", "=5", "training.=5"])
+def test_a_malformed_setting_is_told(data: Path, tmp_path: Path, setting: str) -> None:
+    told = run(data, tmp_path / "out", "--set", setting)
+    assert told.returncode == 1
+    assert f"--set {setting}: this is not of the form table.key=value" in told.stderr
+
+
+def test_two_processes_train_like_one(data: Path, tmp_path: Path) -> None:
+    """The same global batches, without dropout: the same losses, to rounding."""
+    more, settings = ("--steps", "20", "--checkpoint-every", "10"), ("model.dropout=0.0", "validation.every=5")
+    alone = run(data, tmp_path / "alone", *more, settings=settings)
+    assert alone.returncode == 0, alone.stderr
+    arguments = command(data, tmp_path / "two", *more, settings=settings)[1:]
+    torchrun = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", *arguments]
+    told = subprocess.run(
+        torchrun, capture_output=True, text=True, env=environment(data.parent / "cache"), check=False, timeout=300
+    )
+    assert told.returncode == 0, told.stderr
+    losses = [[event["loss"] for event in events(tmp_path / name, "validated")] for name in ("alone", "two")]
+    assert len(losses[0]) == 4
+    assert losses[0] == pytest.approx(losses[1], abs=1e-4)
+    final = [load_file(tmp_path / name / "weights.safetensors") for name in ("alone", "two")]
+    assert all(torch.allclose(final[0][name], final[1][name], atol=1e-3) for name in final[0])
+
+
+def test_a_model_is_adapted_to_new_data_with_old_data_mixed_in(data: Path, finished: Path, tmp_path: Path) -> None:
+    new = corpus(tmp_path / "new.tsv", pairs=80, seed=9)
+    more = (
+        "--preset",
+        "adapt",
+        "--steps",
+        "10",
+        "--checkpoint-every",
+        "5",
+        "--from",
+        str(finished),
+        "--old",
+        str(data),
+    )
+    told = run(new, tmp_path / "adapted", *more)
+    assert told.returncode == 0, told.stderr
+    loaded, before = modelfolder.load(tmp_path / "adapted"), modelfolder.load(finished)
+    assert loaded.tokeniser == before.tokeniser
+    assert loaded.description.settings == before.description.settings
+    assert weights(tmp_path / "adapted") != weights(finished)
+    recipe = json.loads((tmp_path / "adapted" / "training" / "recipe.json").read_text())
+    assert recipe["training"]["schedule"] == "constant"
+    assert Path(recipe["data"]["adapt"]).samefile(finished)

@@ -1,0 +1,67 @@
+"""Small training runs for tests: reversing words, seconds on a CPU."""
+
+import json
+import os
+import random
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+SMALL = (
+    "model.encoder_layers=1",
+    "model.decoder_layers=1",
+    "model.d_model=16",
+    "model.d_ff=32",
+    "model.heads=2",
+    "model.d_k=8",
+    "model.d_v=8",
+    "tokeniser.kind=words",
+    "tokeniser.options={}",
+    "training.batch_tokens=160",
+    "training.row_lengths=[16,32]",
+    "training.warmup=20",
+    "training.averaged_checkpoints=3",
+    "validation.every=10",
+    "validation.translate_every=2",
+    "validation.pairs=10",
+)
+
+
+def corpus(path: Path, *, pairs: int = 300, seed: int = 0) -> Path:
+    """Sentences of made-up words, and the same backwards."""
+    draw = random.Random(seed)  # noqa: S311
+    words = [f"w{number}" for number in range(20)]
+    lines = []
+    for _ in range(pairs):
+        sentence = [draw.choice(words) for _ in range(draw.randint(1, 8))]
+        lines.append(f"{' '.join(sentence)}\t{' '.join(sentence[::-1])} x\n")
+    path.write_text("".join(lines), encoding="utf-8")
+    return path
+
+
+def options(data: Path, out: Path, *more: str, settings: tuple[str, ...] = ()) -> list[str]:
+    """The arguments of a small `regard train`."""
+    sets = [part for setting in (*SMALL, *settings) for part in ("--set", setting)]
+    return ["train", str(data), "--source", "en", "--target", "de", "--out", str(out), "--preset", "tiny", *sets, *more]
+
+
+def environment(cache: Path) -> dict[str, str]:
+    return os.environ | {"REGARD_CACHE": str(cache), "OMP_NUM_THREADS": "1", "NO_COLOR": "1"}
+
+
+def command(data: Path, out: Path, *more: str, settings: tuple[str, ...] = ()) -> list[str]:
+    return [sys.executable, "-m", "regard", *options(data, out, *more, settings=settings)]
+
+
+def run(data: Path, out: Path, *more: str, settings: tuple[str, ...] = ()) -> subprocess.CompletedProcess[str]:
+    arguments = command(data, out, *more, settings=settings)
+    return subprocess.run(
+        arguments, capture_output=True, text=True, env=environment(data.parent / "cache"), check=False, timeout=300
+    )
+
+
+def events(out: Path, kind: str) -> list[dict[str, Any]]:
+    """The events of one kind in a run's metrics.jsonl."""
+    lines = (json.loads(line) for line in (out / "metrics.jsonl").read_text().splitlines())
+    return [line for line in lines if line["event"] == kind]
