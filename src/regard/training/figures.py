@@ -81,7 +81,9 @@ def small(number: Any) -> str:
 def percent(part: Any, whole: Any) -> str:
     """`12.3 %`; of nothing, nothing."""
     some, of = finite(part), finite(whole)
-    return f"{100 * some / of:.1f} %" if some is not None and of else ""
+    if some is None or not of:
+        return ""
+    return f"{100 * some / of:.1f} %" if not 0 < some / of < 0.0005 else "under 0.1 %"
 
 
 def metric_title(name: str) -> str:

@@ -76,12 +76,12 @@ def messages(events: Events) -> list[Message]:
 
 
 def growth(events: Events, *, most: int) -> dict[tuple[str, str], list[tuple[int, str]]]:
-    """How the translation of each sample, a source and its reference, changed; of many steps, `most` evenly chosen."""
+    """How the translation of each sample (source, reference) changed; of many changes, `most` evenly chosen."""
     found: dict[tuple[str, str], dict[int, str]] = {}
     for event in events:
         for source, reference, translation in event.get("samples") or ():
             found.setdefault((source, reference), {})[int(event["step"])] = translation
-    return {sample: _evenly(sorted(steps.items()), most) for sample, steps in found.items()}
+    return {sample: _evenly(_changes(sorted(steps.items())), most) for sample, steps in found.items()}
 
 
 def lowest(events: Events) -> Look | None:
@@ -101,10 +101,10 @@ def trend(events: Events) -> str:
     last = points[-1][0]
     if best.step == last:
         return "The validation loss was still falling when training ended: more steps would probably help."
-    if best.step < 0.7 * last:
+    if best.step <= 0.75 * last:
         return (
-            f"The validation loss was lowest at step {best.step:,} and has not been as low since: more steps would not "
-            "help, more data or more dropout might."
+            f"The validation loss was lowest at step {best.step:,} and has not been as low since: more steps would "
+            "hardly help, more data or more dropout might."
         )
     return f"The validation loss was lowest at step {best.step:,}, near the end: more steps would bring little."
 
@@ -114,6 +114,10 @@ def _at(event: Mapping[str, Any], path: Sequence[str]) -> Any:
     for key in path:
         found = found.get(key) if isinstance(found, Mapping) else None
     return found
+
+
+def _changes(stages: list[tuple[int, str]]) -> list[tuple[int, str]]:
+    return [stage for number, stage in enumerate(stages) if not number or stage[1] != stages[number - 1][1]]
 
 
 def _evenly(items: list[tuple[int, str]], most: int) -> list[tuple[int, str]]:

@@ -126,7 +126,7 @@ def _in_short(summary: Summary) -> str:
 def _short(number: int) -> str:
     for unit, name in ((10**9, "billion"), (10**6, "million")):
         if number >= unit:
-            return f"{number / unit:.1f} {name}"
+            return f"{number / unit:.{1 if number < 100 * unit else 0}f} {name}"
     return figures.count(number)
 
 
@@ -138,7 +138,7 @@ def _scores(summary: Summary) -> str:
     """A row for each set of weights, with signatures beneath."""
     names = list(dict.fromkeys(name for scores in summary.scores.values() for name in scores))
     if not names:
-        return _paragraph("No scores were taken on held-out pairs.", "remark")
+        return _paragraph(summary.validation) + _paragraph("No scores were taken on held-out pairs.", "remark")
     heads = "".join(f'<th scope="col">{title} <small>{way}</small></th>' for title, way in map(_heading, names))
     rows = "".join(
         f'<tr><th scope="row">{escape(weights)} <small>{escape(WEIGHTS.get(weights, ""))}</small></th>'
@@ -231,7 +231,7 @@ def _data(summary: Summary) -> str:
     ]
     files_read = "".join(f"<li><code>{escape(str(name))}</code></li>" for name in _files(summary))
     listed = f'<h3>Files</h3><ul class="files">{files_read}</ul>' if files_read else ""
-    return f'<p>{told} {escape(summary.validation)}</p>{sizes}<div class="counts">{"".join(tables)}</div>{listed}'
+    return f'<p>{told}</p>{sizes}<div class="counts">{"".join(tables)}</div>{listed}'
 
 
 def _files(summary: Summary) -> Sequence[Any]:
