@@ -1,7 +1,7 @@
 """The command line: one thin file per command, found by its file name. Nothing heavy is imported before a command runs.
 
-A command's file has a function `command`; its parameters are the options, its docstring the help. Files without one hold
-what commands share.
+A command's file has a function `command`; its parameters are the options, its docstring the help. Files without
+one hold what commands share.
 """
 
 from __future__ import annotations

@@ -49,9 +49,9 @@ class PlainView:
             if self._clock() < self._next and event.step < self._steps:
                 return
             self._next = self._clock() + _PLAIN_SECONDS
-        self._console.print(
-            self._line(event), style=None, markup=False, highlight=False, emoji=False, soft_wrap=True, no_wrap=True
-        )
+        encoding = self._console.encoding
+        line = self._line(event).encode(encoding, errors="replace").decode(encoding)
+        self._console.print(line, markup=False, highlight=False, emoji=False, soft_wrap=True)
 
     def _line(self, event: Event) -> str:
         if isinstance(event, Stepped):
@@ -95,7 +95,7 @@ class TerminalView:
             self._saved = event
         else:
             self._validated = event
-            self._best = event if event.best or self._best is None else self._best
+            self._best = event if event.best else self._best
 
     def render(self) -> Group:
         """The display as it stands."""
@@ -156,7 +156,7 @@ def measures(event: Stepped) -> list[str]:
     return [
         f"loss {figures.value(event.loss)}",
         f"perplexity {figures.perplexity(event.perplexity)}",
-        f"rate {figures.small(event.rate)}",
+        f"rate {event.rate:.3g}",
         f"{figures.count(event.tokens_per_second)} tokens/s",
         f"memory {figures.size(event.memory)}",
         f"epoch {event.epoch + 1}",

@@ -61,11 +61,11 @@ def marked(text: str, references: Sequence[str]) -> str:
     """The text with what differs from the reference marked; of several references, from the one that differs least."""
     candidates = [word_differences(text, reference) for reference in references]
     pieces = min(candidates, key=lambda pieces: sum(len(p.text) for p in pieces if p.change is not Change.KEPT))
-    result = ""
+    result = "" if text.strip() else '<em class="nothing">nothing</em> '
     for piece in pieces:
         tag = _TAGS[piece.change]
         body = escape(piece.text.rstrip())
         before = " " if piece.change is Change.MISSING and result and not result.endswith(" ") else ""
         after = " " if piece.change is Change.MISSING or piece.text[-1:].isspace() else ""
         result += f"{before}<{tag}>{body}</{tag}>{after}" if tag else f"{body}{after}"
-    return result.strip() or '<em class="nothing">nothing</em>'
+    return result.strip()
