@@ -56,7 +56,7 @@ def test_plain_lines_say_everything_once() -> None:
         tokens_per_second=41_203.4,
         memory=3_210_000_000,
         epoch=0,
-        seconds_left=7_800,
+        seconds_left=7_200,
     )
     told = plain(
         Said("29,000 pairs."),
