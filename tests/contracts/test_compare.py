@@ -5,12 +5,12 @@ import json
 import re
 import subprocess
 import sys
-from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
+from pages import Reader
 from regard.cli import _application
 from regard.errors import CorpusError, RegardError, SettingsError
 from regard.evaluation.comparison import Comparison, HeldOut, System, compare
@@ -182,40 +182,8 @@ def test_the_sentences_that_differ_most_come_first(comparison: Comparison) -> No
     assert list(first.references) == [REFERENCES[first.line - 1]]
 
 
-class Reader(HTMLParser):
-    """Which elements are open, what they refer to, and the text of the page."""
-
-    VOID = frozenset({"meta", "input", "line", "rect", "circle"})
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.open: list[str] = []
-        self.addresses: list[str] = []
-        self.headings: list[int] = []
-        self.text = ""
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        if tag not in self.VOID:
-            self.open.append(tag)
-        if re.fullmatch("h[1-6]", tag):
-            self.headings.append(int(tag[1]))
-        self.addresses += [value or "" for name, value in attrs if name in ("src", "href", "action", "data")]
-        assert not [name for name, _ in attrs if name.startswith("on")]
-
-    def handle_endtag(self, tag: str) -> None:
-        if tag not in self.VOID:
-            assert self.open.pop() == tag
-
-    def handle_data(self, data: str) -> None:
-        self.text += data
-
-
 def read_page(comparison: Comparison) -> Reader:
-    reader = Reader()
-    reader.feed(page(comparison))
-    reader.close()
-    assert reader.open == []
-    return reader
+    return Reader.of(page(comparison))
 
 
 def test_the_page_is_whole_and_needs_nothing_beside_it(comparison: Comparison) -> None:

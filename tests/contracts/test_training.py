@@ -52,7 +52,7 @@ def test_one_command_makes_a_finished_model_folder(finished: Path) -> None:
         loaded = modelfolder.load(folder)
         assert loaded.description.languages == {"source": "en", "target": "de"}
         assert {"loss", "perplexity", "bleu", "chrf"} == set(loaded.description.scores["averaged"])
-        assert loaded.description.scores["signatures"]["bleu"].startswith("BLEU|")
+        assert loaded.description.scores["signatures"]["bleu"].startswith("nrefs:1|case:mixed")
         assert loaded.description.training["corpus"]["kept"] <= 300
     assert "held out" in (finished / "README.md").read_text()
 
@@ -163,13 +163,13 @@ def test_an_unwritable_folder_is_told_before_anything_is_read(data: Path, tmp_pa
 def test_all_mistakes_in_the_settings_are_told_at_once(data: Path, tmp_path: Path) -> None:
     recipe = tmp_path / "recipe.toml"
     recipe.write_text(
-        '[training]\nstep = 5\nwarmup = -1\n[model]\nhead = 3\n[tokeniser]\nkind = "wrds"\n[extra]\nx = 1\n'
+        '[training]\nstep = 5\nlabel_smoothing = 2.0\n[model]\nhead = 3\n[tokeniser]\nkind = "wrds"\n[extra]\nx = 1\n'
     )
     told = run(data, tmp_path / "out", "--recipe", str(recipe))
     assert told.returncode == 1
     for line in (
         "training.step: there is no such setting; did you mean 'steps'?",
-        "training.warmup = -1: input should be greater than 0.",
+        "training.label_smoothing = 2.0: input should be less than 1.",
         "model.head: there is no such setting; did you mean 'heads'?",
         "tokeniser.kind: there is no tokeniser called 'wrds'; did you mean 'words'?",
         "extra: there is no such setting",

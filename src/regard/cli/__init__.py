@@ -1,6 +1,7 @@
 """The command line: one thin file per command, found by its file name. Nothing heavy is imported before a command runs.
 
-A command's file has a function `command`; its parameters are the options, its docstring the help.
+A command's file has a function `command`; its parameters are the options, its docstring the help. Files without
+one hold what commands share.
 """
 
 from __future__ import annotations
@@ -33,7 +34,9 @@ def _application() -> typer.Typer:
         """Train, measure, look into and take along a translator of your own."""
 
     for file in iter_modules(__path__):
-        application.command(file.name)(import_module(f"{__name__}.{file.name}").command)
+        module = import_module(f"{__name__}.{file.name}")
+        if hasattr(module, "command"):
+            application.command(file.name)(module.command)
     return application
 
 

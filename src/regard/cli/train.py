@@ -35,38 +35,37 @@ def command(
     tensorboard: Annotated[bool, typer.Option("--tensorboard", help="Write for TensorBoard, too.")] = False,
 ) -> None:
     """Train a model on sentence pairs. It can be stopped at any time, and goes on with --resume."""
-    from regard.cli.live import view_for
+    from regard.cli import live
     from regard.training.board import board
     from regard.training.train import train
 
     console = Console(stderr=True)
     stop = Flag()
     signals = _stop_on_signals(stop, console)
-    with view_for(console) as view:
-        finished = train(
-            *data,
-            source=source,
-            target=target,
-            out=out,
-            preset=preset,
-            recipe=recipe,
-            settings=set_ or (),
-            valid=valid,
-            format=format_,
-            columns=_columns(columns),
-            skip_bad=skip_bad,
-            from_model=from_model,
-            old=old or (),
-            steps=steps,
-            minutes=minutes,
-            checkpoint_every=checkpoint_every,
-            seed=seed,
-            device=device,
-            resume=resume,
-            view=view,
-            also_tell=board(out / "tensorboard") if tensorboard else None,
-            stop=stop,
-        )
+    finished = train(
+        *data,
+        source=source,
+        target=target,
+        out=out,
+        preset=preset,
+        recipe=recipe,
+        settings=set_ or (),
+        valid=valid,
+        format=format_,
+        columns=_columns(columns),
+        skip_bad=skip_bad,
+        from_model=from_model,
+        old=old or (),
+        steps=steps,
+        minutes=minutes,
+        checkpoint_every=checkpoint_every,
+        seed=seed,
+        device=device,
+        resume=resume,
+        view=lambda training: live.view(console, steps=training.steps, minutes=training.minutes),
+        also_tell=board(out / "tensorboard") if tensorboard else None,
+        stop=stop,
+    )
     if not finished:
         console.print("Stopped, with a checkpoint. Go on with the same command and --resume.")
         raise typer.Exit(128 + signals[0] if signals else 1)

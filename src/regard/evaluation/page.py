@@ -4,19 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from html import escape
-from importlib.resources import files
 from pathlib import Path
 
-from regard import __version__
-from regard.evaluation.charts import COLOURS, Group, bars, whisker
+from regard.evaluation.charts import Group, bars, whisker
 from regard.evaluation.comparison import SENTENCE_METRIC, Comparison, Example
-from regard.evaluation.differences import Change, word_differences
+from regard.evaluation.document import document, labelled_text, marked, section, swatch
 from regard.evaluation.significance import Difference, Interval
 from regard.evaluation.slices import Slicing
 from regard.metrics import metric
 from regard.text.files import replacing
 
-_TAGS = {Change.KEPT: "", Change.ADDED: "ins", Change.MISSING: "del"}
+_TO_THE_SENTENCES = "To the sentences that differ most"
 
 HOW_TO_READ = """
 <details><summary>How to read this</summary>
@@ -44,55 +42,34 @@ def write_page(path: Path, comparison: Comparison) -> None:
 def page(comparison: Comparison) -> str:
     """The page."""
     title = f"Comparison on {comparison.held_out}"
-    style = files("regard.evaluation").joinpath("page.css").read_text(encoding="utf-8")
-    return f"""<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="light dark">
-<title>{escape(title)}</title>
-<style>
-{style}</style>
-</head>
-<body>
-<a class="skip" href="#sentences">To the sentences that differ most</a>
-<header>
-<h1>{escape(title)}</h1>
-<p>{comparison.lines:,} sentences{_languages(comparison)}. Every system is compared with the first.</p>
-{_legend(comparison.systems)}
-</header>
-<main>
-<section aria-labelledby="in-short"><h2 id="in-short">In short</h2>
-{_verdicts(comparison)}
-</section>
-<section aria-labelledby="scores"><h2 id="scores">Scores</h2>
-{_scores(comparison)}
-{_remarks(comparison)}{HOW_TO_READ}{_signatures(comparison)}
-</section>
-<section aria-labelledby="where"><h2 id="where">Where they differ</h2>
-<div class="charts">{"".join(_slicing(slicing, comparison.systems) for slicing in comparison.slicings)}</div>
-</section>
-<section aria-labelledby="sentences"><h2 id="sentences" tabindex="-1">Sentences that differ most</h2>
-{_examples(comparison)}
-</section>
-</main>
-<footer>Made with Regard {__version__}.</footer>
-</body>
-</html>
-"""
+    sections = [
+        section("in-short", "In short", _verdicts(comparison)),
+        section(
+            "scores",
+            "Scores",
+            f"{_scores(comparison)}\n{_remarks(comparison)}{HOW_TO_READ}{_signatures(comparison)}",
+        ),
+        section("where", "Where they differ", _slicings(comparison)),
+        section("sentences", "Sentences that differ most", _examples(comparison)),
+    ]
+    return document(
+        title=title, header=_header(title, comparison), sections=sections, skip=("sentences", _TO_THE_SENTENCES)
+    )
+
+
+def _header(title: str, comparison: Comparison) -> str:
+    return (
+        f"<h1>{escape(title)}</h1>\n<p>{comparison.lines:,} sentences{_languages(comparison)}. "
+        f"Every system is compared with the first.</p>\n{_legend(comparison.systems)}"
+    )
 
 
 def _languages(comparison: Comparison) -> str:
     return f", {escape(str(comparison.languages))}" if comparison.languages else ""
 
 
-def _swatch(number: int) -> str:
-    return f'<span class="swatch system-{number % COLOURS}" aria-hidden="true"></span>'
-
-
 def _legend(systems: Sequence[str]) -> str:
-    items = "".join(f"<li>{_swatch(number)}{escape(name)}</li>" for number, name in enumerate(systems))
+    items = "".join(f"<li>{swatch(number)}{escape(name)}</li>" for number, name in enumerate(systems))
     return f'<ul class="legend" aria-label="Systems">{items}</ul>'
 
 
@@ -103,7 +80,7 @@ def _verdicts(comparison: Comparison) -> str:
     for number in range(others):
         own = comparison.differences[number::others]
         rows = "".join(f"<li>{_badge(difference)} {escape(difference.in_words())}</li>" for difference in own)
-        heading = f"{_swatch(number + 1)}{escape(own[0].system)} <small>against</small> {_swatch(0)}"
+        heading = f"{swatch(number + 1)}{escape(own[0].system)} <small>against</small> {swatch(0)}"
         cards.append(f"<article><h3>{heading}{escape(own[0].baseline)}</h3><ul>{rows}</ul></article>")
     return f'<div class="cards">{"".join(cards)}</div>'
 
@@ -133,7 +110,7 @@ def _scores(comparison: Comparison) -> str:
                 comparison.scores[number], comparison.intervals[number], spans, strict=True
             )
         )
-        rows.append(f'<tr><th scope="row">{_swatch(number)}{escape(name)}</th>{cells}</tr>')
+        rows.append(f'<tr><th scope="row">{swatch(number)}{escape(name)}</th>{cells}</tr>')
     return (
         '<div class="wide" tabindex="0" role="region" aria-label="Scores"><table class="scores">'
         f"<thead><tr><td></td>{heads}</tr>"
@@ -155,6 +132,11 @@ def _signatures(comparison: Comparison) -> str:
         for score in comparison.scores[0]
     )
     return f'<h3>Signatures</h3><dl class="signatures">{rows}</dl>'
+
+
+def _slicings(comparison: Comparison) -> str:
+    drawn = "".join(_slicing(slicing, comparison.systems) for slicing in comparison.slicings)
+    return f'<div class="charts">{drawn}</div>'
 
 
 def _slicing(slicing: Slicing, systems: Sequence[str]) -> str:
@@ -198,34 +180,16 @@ def _examples(comparison: Comparison) -> str:
 
 def _example(example: Example, comparison: Comparison) -> str:
     languages = comparison.languages
-    source = _text("source", escape(example.source), languages.source if languages else "") if example.source else ""
+    source = (
+        labelled_text("source", escape(example.source), languages.source if languages else "") if example.source else ""
+    )
     target = languages.target if languages else ""
-    references = "".join(_text("reference", escape(reference), target) for reference in example.references)
+    references = "".join(labelled_text("reference", escape(reference), target) for reference in example.references)
     best = max(example.values)
     rows = []
     for number, (name, made) in enumerate(zip(comparison.systems, example.translations, strict=True)):
         value = example.values[number]
         kind = "of-sentence best" if value == best else "of-sentence"
-        label = f'{_swatch(number)}{escape(name)} <span class="{kind}">{value:.0f}</span>'
-        marked = _marked(made, example.references) or '<em class="nothing">nothing</em>'
-        rows.append(_text(label, marked, target))
+        label = f'{swatch(number)}{escape(name)} <span class="{kind}">{value:.0f}</span>'
+        rows.append(labelled_text(label, marked(made, example.references), target))
     return f"<li><h3>Line {example.line:,}</h3><dl>{source}{references}{''.join(rows)}</dl></li>"
-
-
-def _text(label: str, text: str, language: str) -> str:
-    code = f' lang="{escape(language)}"' if language else ""
-    return f'<dt>{label}</dt><dd dir="auto"{code}>{text}</dd>'
-
-
-def _marked(text: str, references: Sequence[str]) -> str:
-    """The text with what differs from the reference marked; of several references, from the one that differs least."""
-    candidates = [word_differences(text, reference) for reference in references]
-    pieces = min(candidates, key=lambda pieces: sum(len(p.text) for p in pieces if p.change is not Change.KEPT))
-    marked = ""
-    for piece in pieces:
-        tag = _TAGS[piece.change]
-        body = escape(piece.text.rstrip())
-        before = " " if piece.change is Change.MISSING and marked and not marked.endswith(" ") else ""
-        after = " " if piece.change is Change.MISSING or piece.text[-1:].isspace() else ""
-        marked += f"{before}<{tag}>{body}</{tag}>{after}" if tag else f"{body}{after}"
-    return marked.strip()

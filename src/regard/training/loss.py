@@ -68,6 +68,6 @@ class LossOf(nn.Module):
         states, labels, real = self.model.states(batch), batch.labels, batch.target.segments != 0
         if states.device.type == "cpu":
             logits = self.model.logits(states[real])
-            return Losses(*LeanCrossEntropy.apply(logits, labels[real], self.label_smoothing))
+            return Losses(*LeanCrossEntropy.apply(logits, labels[real], self.label_smoothing))  # type: ignore[no-untyped-call]
         smoothed, likelihood = smoothed_cross_entropy(self.model.logits(states), labels, self.label_smoothing)
         return Losses((smoothed * real).sum(), (likelihood * real).sum())

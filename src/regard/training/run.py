@@ -59,7 +59,7 @@ def run(recipe: Recipe, around: Surroundings, *, reasons: list[str], resume: boo
     if not trainer.run(validation.look):
         return False
     if around.processes.first:
-        done = Finished(recipe, around, model, settings, architecture, tokenisers, validation, trainer, corpora)
+        done = Finished(recipe, around, model, settings, architecture, tokenisers, validation.alone(), trainer, corpora)
         finish(done, reasons=reasons, precision=precision.name)
     around.processes.wait()
     return True

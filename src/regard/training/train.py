@@ -7,6 +7,7 @@ import os
 import shlex
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from threading import Event as Flag
 from typing import Any
@@ -18,9 +19,13 @@ from regard.training.finish import METRICS
 from regard.training.precision import device_for
 from regard.training.recipe import DataSettings, Recipe, Tables, put_together
 from regard.training.run import run
+from regard.training.settings import TrainingSettings
 from regard.training.surroundings import Surroundings
 
 RECIPE = "recipe.json"
+
+Watch = Callable[[TrainingSettings], AbstractContextManager[View]]
+"""Makes the view of a run, once its settings are known."""
 
 
 def train(
@@ -43,7 +48,7 @@ def train(
     seed: int | None = None,
     device: str | None = None,
     resume: bool = False,
-    view: View | None = None,
+    view: Watch | None = None,
     also_tell: Callable[[Event], None] | None = None,
     stop: Flag | None = None,
 ) -> bool:
@@ -69,15 +74,16 @@ def train(
     chosen = device_for(device)
     with processes(chosen) as team:
         folder = Path(out)
-        journal = Journal(folder / METRICS, view, also_tell) if team.first else Journal(None, None)
         goes_on = resume or restarted()
         found = _recipe(folder, options, preset, recipe, settings, goes_on) if team.first else None
         checked, reasons = team.share(found)
-        for reason in reasons:
-            journal.say(reason)
         command = shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]])
-        around = Surroundings(folder, chosen, team, journal, stop or Flag(), command)
-        return run(checked, around, reasons=reasons, resume=goes_on)
+        with view(checked.training) if view and team.first else nullcontext() as watching:
+            journal = Journal(folder / METRICS, watching, also_tell) if team.first else Journal(None, None)
+            for reason in reasons:
+                journal.say(reason)
+            around = Surroundings(folder, chosen, team, journal, stop or Flag(), command)
+            return run(checked, around, reasons=reasons, resume=goes_on)
 
 
 def _recipe(

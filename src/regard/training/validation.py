@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from copy import copy
 from typing import Any, NamedTuple
 
 import torch
@@ -61,6 +62,12 @@ class Validation:
         self.loss = LossOf(model, label_smoothing=training.label_smoothing)
         self.batches = _one_epoch(held_out.corpus, training)
         self._looks = 0
+
+    def alone(self) -> Validation:
+        """The same by one process, while the others wait."""
+        lonely = copy(self)
+        lonely.processes = Processes()
+        return lonely
 
     def look(self, step: int) -> Validated:
         """The loss and, every few looks, the score of translations by greedy search."""

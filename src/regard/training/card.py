@@ -1,0 +1,182 @@
+"""The card of a trained model: README.md in its folder, for whoever finds the model and was not there."""
+
+from __future__ import annotations
+
+import json
+import re
+from shlex import quote
+from typing import Any
+
+from regard.training import figures
+from regard.training.data import data_of
+from regard.training.history import trend
+from regard.training.summary import Summary
+
+LICENCE = "**Fill in: the licence of the training data.** It is unknown to Regard, and so is what it allows you to do."
+
+_SPECIAL = re.compile(r"([\\`*_\[\]<>|#~$&])")
+_SCORES = {"loss": ("loss ↓", 3), "perplexity": ("perplexity ↓", 2)}
+_TRAINING = (
+    ("tokeniser", "kind", "tokens"),
+    ("model", "encoder_layers", "layers of the encoder"),
+    ("model", "decoder_layers", "layers of the decoder"),
+    ("model", "d_model", "width"),
+    ("model", "d_ff", "inner width"),
+    ("model", "heads", "heads"),
+    ("model", "dropout", "dropout"),
+    ("training", "batch_tokens", "tokens a batch"),
+    ("training", "schedule", "schedule of the rate"),
+    ("training", "warmup", "warm-up steps"),
+    ("training", "peak_rate", "peak of the rate"),
+    ("training", "label_smoothing", "label smoothing"),
+    ("training", "averaged_checkpoints", "checkpoints averaged"),
+    ("training", "seed", "seed"),
+    ("data", "adapt", "started from"),
+)
+
+
+def card(summary: Summary) -> str:
+    """The card, in Markdown."""
+    parts = [
+        f"# {_text(summary.name)}",
+        _what(summary),
+        f"## Use\n\n{_use(summary)}",
+        f"## Scores\n\n{_scores(summary)}",
+        f"## Data\n\n{_data(summary)}",
+        f"## Licence\n\n{LICENCE}",
+        f"## Training\n\n{_training(summary)}",
+        f"## Limits\n\n{_limits(summary)}",
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def _what(summary: Summary) -> str:
+    source, target = _sides(summary)
+    version = _text(summary.machine.get("regard", ""))
+    return (
+        f"Translates {_text(source)} to {_text(target)}. A {_text(summary.architecture)} model with "
+        f"{figures.count(summary.parameters)} parameters, trained with Regard {version}".rstrip()
+        + ". How training went is in [report.html](report.html)."
+    )
+
+
+def _use(summary: Summary) -> str:
+    shell = _code(f'echo "A sentence." | regard translate {quote(summary.name)}', "sh")
+    name = json.dumps(summary.name, ensure_ascii=False)
+    python = _code(f'import regard\n\ntranslator = regard.load({name})\ntranslator.translate("A sentence.")', "python")
+    return f"{shell}\n\n{python}"
+
+
+def _scores(summary: Summary) -> str:
+    """A row for each set of weights; signatures beneath."""
+    names = list(dict.fromkeys(name for scores in summary.scores.values() for name in scores))
+    if not names:
+        return f"None were taken. {_text(summary.validation)}".strip()
+    about = {"averaged": "averaged (this folder)", "best": "best checkpoint (best/)"}
+    titles = [_SCORES[name][0] if name in _SCORES else _text(figures.metric_title(name)) for name in names]
+    rows = [
+        [_text(about.get(weights, weights)), *(_score(name, scores.get(name)) for name in names)]
+        for weights, scores in summary.scores.items()
+    ]
+    signatures = "\n".join(
+        f"- {_text(figures.metric_title(name))}: {_inline(signature)}" for name, signature in summary.signatures.items()
+    )
+    explained = (
+        "Averaged: the mean of the weights of the last checkpoints. Best: the checkpoint with the lowest validation "
+        "loss. Compare scores only on the same sentences and with the same signature."
+    )
+    return "\n\n".join(
+        part for part in (_text(summary.validation), _table(["weights", *titles], rows), explained, signatures) if part
+    )
+
+
+def _score(name: str, value: Any) -> str:
+    return "" if value is None else figures.value(value, _SCORES.get(name, ("", 1))[1])
+
+
+def _data(summary: Summary) -> str:
+    data = data_of(summary.corpus)
+    files = summary.recipe.get("data", {}).get("files", ())
+    listed = ", ".join(_inline(str(name)) for name in files) if isinstance(files, list | tuple) else _inline(str(files))
+    told = f"{data.kept:,} of {data.looked_at:,} sentence pairs were kept."
+    parts = [f"Trained on: {listed}.\n\n{told}" if listed else told]
+    if data.dropped:
+        rows = [[_text(counted.why), f"{counted.pairs:,}"] for counted in data.dropped]
+        parts.append(_table(["dropped, since", "pairs"], rows))
+    others = [
+        (data.changed, "changed and kept"),
+        (data.passed_over, "passed over, since they are no pairs"),
+        (data.bad, "bad input that was skipped"),
+    ]
+    parts += [
+        f"{what[0].upper()}{what[1:]}: {'; '.join(f'{_text(each.why)} ({each.pairs:,})' for each in counts)}."
+        for counts, what in others
+        if counts
+    ]
+    return "\n\n".join(parts)
+
+
+def _training(summary: Summary) -> str:
+    rows = [
+        ["steps", figures.count(summary.steps)],
+        ["target tokens", figures.count(summary.tokens)],
+        ["time", figures.duration(summary.seconds)],
+        *([_text(name), _text(str(value))] for name, value in summary.machine.items()),
+        *([f"vocabulary, {_text(side)}", figures.count(size)] for side, size in summary.vocabulary.items()),
+    ]
+    for table, key, title in _TRAINING:
+        value = summary.recipe.get(table, {}).get(key)
+        if value is not None:
+            rows.append([title, _text(figures.setting(value))])
+    outlook = trend(summary.events)
+    parts = [_code(summary.command, "sh"), _table(["", ""], rows), *(_text(reason) for reason in summary.reasons)]
+    return "\n\n".join([*parts, *([outlook] if outlook else [])])
+
+
+def _limits(summary: Summary) -> str:
+    source, target = (_text(side) for side in _sides(summary))
+    before = summary.recipe.get("data", {}).get("adapt")
+    data = "the data named above and on nothing else; what these lack, it has not learned."
+    trained = f"It was trained on {data}"
+    if before:
+        trained = f"It started from {_inline(str(before))}, which has a card of its own, and was then trained on {data}"
+    sentences = (
+        trained,
+        "Its scores were taken on held-out pairs. No other domain was measured, and it is likely to do worse there.",
+        f"It translates from {source} to {target} only, and every line by itself: it knows nothing of the line before.",
+        "A fluent translation can be wrong: names, numbers and negations deserve a second look.",
+        "Errors and prejudices in the data are likely to be in the translations. They were not looked for.",
+    )
+    return "\n".join(f"- {sentence}" for sentence in sentences)
+
+
+def _sides(summary: Summary) -> tuple[str, str]:
+    return summary.languages.get("source", "the source"), summary.languages.get("target", "the target")
+
+
+def _text(text: str) -> str:
+    """As text, whatever it holds: on one line, with nothing that Markdown would take for itself."""
+    return _SPECIAL.sub(r"\\\1", " ".join(text.split()))
+
+
+def _inline(text: str) -> str:
+    """As code within a line."""
+    line = " ".join(text.split())
+    fence = "`" * (_longest_run(line) + 1)
+    space = " " if "`" in line else ""
+    return f"{fence}{space}{line}{space}{fence}"
+
+
+def _code(text: str, language: str) -> str:
+    """As a block of code."""
+    fence = "`" * max(3, _longest_run(text) + 1)
+    return f"{fence}{language}\n{text}\n{fence}"
+
+
+def _longest_run(text: str) -> int:
+    return max(map(len, re.findall("`+", text)), default=0)
+
+
+def _table(heads: list[str], rows: list[list[str]]) -> str:
+    lines = [heads, ["---"] * len(heads), *rows]
+    return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
