@@ -159,7 +159,7 @@ def test_values_that_are_not_numbers_are_left_out_and_counted() -> None:
     found = series(journal(told), "stepped", "loss")
     assert [step for step, _ in found.points] == [1, 4]
     assert found.left_out == 2
-    assert "2 values were not numbers, or beyond all measure, and are left out." in report(summary(told))
+    assert "2 values were not numbers, or beyond all measure, and left out." in report(summary(told))
 
 
 def test_scores_that_are_not_numbers_are_called_so() -> None:
@@ -206,13 +206,23 @@ def test_steps_that_a_run_did_again_count_once() -> None:
         ([(1.0, 0.0), (1000.0, 1.0)], ["0", "0.2", "0.4", "0.6", "0.8", "1"]),
         ([(1.0, 3.0)], ["2.6", "2.8", "3", "3.2", "3.4"]),
         ([(1.0, 0.0), (2.0, 0.0005)], ["0", "0.0001", "0.0002", "0.0003", "0.0004", "0.0005"]),
-        ([(1.0, 0.0), (2.0, 5e-6)], ["0", "1 × 10⁻⁶", "2 × 10⁻⁶", "3 × 10⁻⁶", "4 × 10⁻⁶", "5 × 10⁻⁶"]),
+        ([(1.0, 0.0), (2.0, 5e-6)], ["0", "1·10⁻⁶", "2·10⁻⁶", "3·10⁻⁶", "4·10⁻⁶", "5·10⁻⁶"]),
         ([(1.0, 0.0), (2.0, 50_000.0)], ["0", "10k", "20k", "30k", "40k", "50k"]),
     ],
 )
 def test_an_axis_has_round_labels(points: list[tuple[float, float]], labels: list[str]) -> None:
     drawn = chart([Curve("one", points, 1)], title="One")
     assert re.findall(r'class="up"[^>]*>([^<]+)<', drawn) == labels
+
+
+def test_the_axis_of_steps_has_whole_steps_and_ends_with_the_last_one() -> None:
+    for last, labels in (
+        (1, ["0", "1"]),
+        (3, ["0", "1", "2", "3"]),
+        (4_100, ["0", "1,000", "2,000", "3,000", "4,000"]),
+    ):
+        drawn = chart([Curve("one", [(1.0, 1.0), (float(last), 2.0)], 1)], title="One")
+        assert re.findall(r'class="across"[^>]*>([^<]+)<', drawn) == labels
 
 
 def test_a_wide_range_is_drawn_on_a_logarithmic_scale() -> None:

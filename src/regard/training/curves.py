@@ -11,7 +11,7 @@ from regard.training.figures import small
 from regard.training.history import Point
 
 _WIDTH, _HEIGHT = 480, 260
-_LEFT, _RIGHT, _TOP, _BOTTOM = 56, 16, 14, 42
+_LEFT, _RIGHT, _TOP, _BOTTOM = 60, 16, 14, 42
 _BUCKETS = 300
 _DOTS = 60  # more points than these are drawn without dots
 _TICKS = 5
@@ -153,7 +153,7 @@ def _linear(low: float, high: float) -> Axis:
 
 def _from_zero(high: float) -> Axis:
     """An axis that ends with the last step."""
-    return Axis(0.0, high, [tick for tick in _linear(0.0, high).ticks if tick <= high])
+    return Axis(0.0, high, [tick for tick in _linear(0.0, high).ticks if tick <= high and tick == round(tick)])
 
 
 def _logarithmic(low: float, high: float) -> Axis:
@@ -174,5 +174,5 @@ def _label(tick: float) -> str:
         if size >= unit * (10 if letter == "k" else 1):
             return f"{tick / unit:g}{letter}"
     if 0 < size < 1e-3:
-        return small(tick)
+        return small(tick).replace(" × ", "·")
     return f"{tick:,.4g}" if size < 1000 else f"{tick:,.0f}"

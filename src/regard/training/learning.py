@@ -80,7 +80,8 @@ def _figure(plot: _Plot) -> str:
     lines = [line for line in plot.lines if line[1].points]
     curves = [Curve(name, values.points, colour, dotted) for name, values, colour, dotted in lines]
     left_out = sum(values.left_out for _, values, _, _ in plot.lines)
-    note = f" {left_out:,} values were not numbers, or beyond all measure, and are left out." if left_out else ""
+    values_were = "value was not a number, or beyond" if left_out == 1 else "values were not numbers, or beyond"
+    note = f" {left_out:,} {values_were} all measure, and left out." if left_out else ""
     legend = "".join(f"<li>{swatch(curve.colour)}{escape(curve.name)}</li>" for curve in curves)
     shown = f'<ul class="legend">{legend}</ul>' if len(plot.lines) > 1 else ""
     drawn = chart(curves, title=plot.title, logarithmic=plot.logarithmic, from_zero=plot.from_zero, best=plot.best)
