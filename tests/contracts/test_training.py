@@ -163,7 +163,7 @@ def test_an_unwritable_folder_is_told_before_anything_is_read(data: Path, tmp_pa
 def test_all_mistakes_in_the_settings_are_told_at_once(data: Path, tmp_path: Path) -> None:
     recipe = tmp_path / "recipe.toml"
     recipe.write_text(
-        '[training]\nstep = 5\nlabel_smoothing = 2.0\n[model]\nhead = 3\n[tokeniser]\nkind = "wrds"\n[extra]\nx = 1\n'
+        '[training]\nstep = 5\nlabel_smoothing = 2.0\n[model]\nhead = 3\n[tokeniser]\npatterns = ["urls"]\n[extra]\nx = 1\n'
     )
     told = run(data, tmp_path / "out", "--recipe", str(recipe))
     assert told.returncode == 1
@@ -171,7 +171,7 @@ def test_all_mistakes_in_the_settings_are_told_at_once(data: Path, tmp_path: Pat
         "training.step: there is no such setting; did you mean 'steps'?",
         "training.label_smoothing = 2.0: input should be less than 1.",
         "model.head: there is no such setting; did you mean 'heads'?",
-        "tokeniser.kind: there is no tokeniser called 'wrds'; did you mean 'words'?",
+        "tokeniser.patterns: there is no pattern called 'urls'; did you mean 'url'?",
         "extra: there is no such setting",
     ):
         assert line in told.stderr
