@@ -41,39 +41,74 @@ _SMALL_WORDS = {
     "uk": "і в не на що я з до це та як у за він від по є але був або його для ви ми якщо ти при",
     "vi": "là và của có không tôi một được cho người những đã trong với này các để bạn đó thì khi ở từ",
 }
-_SCRIPTS = {
-    **dict.fromkeys("bg ru uk be mk kk mn tg ady".split(), {"Cyrillic"}),
-    **dict.fromkeys("cs da de en es et eu fi fr ga gl hr hu id is it lt lv ms mt nb nl nn".split(), {"Latin"}),
-    **dict.fromkeys("no pl pt ro sk sl sq sv sw tl tr vi cy ca af".split(), {"Latin"}),
-    **dict.fromkeys(("ar", "fa", "ur", "ps"), {"Arabic"}),
-    **dict.fromkeys(("hi", "mr", "ne", "sa"), {"Devanagari"}),
-    "am": {"Ethiopic"},
-    "bn": {"Bengali"},
-    "el": {"Greek"},
-    "gu": {"Gujarati"},
-    "he": {"Hebrew"},
-    "hy": {"Armenian"},
-    "ja": {"Hiragana", "Katakana", "Han"},
-    "ka": {"Georgian"},
-    "km": {"Khmer"},
-    "ko": {"Hangul", "Han"},
-    "ta": {"Tamil"},
-    "te": {"Telugu"},
-    "th": {"Thai"},
-    "zh": {"Han", "Bopomofo"},
+_WRITTEN_IN = {
+    "Arabic": "ar fa ur ps",
+    "Armenian": "hy",
+    "Bengali": "bn",
+    "Bopomofo": "zh",
+    "Cyrillic": "bg ru uk be mk kk mn tg ady",
+    "Devanagari": "hi mr ne sa",
+    "Ethiopic": "am",
+    "Georgian": "ka",
+    "Greek": "el",
+    "Gujarati": "gu",
+    "Han": "ja ko zh",
+    "Hangul": "ko",
+    "Hebrew": "he",
+    "Hiragana": "ja",
+    "Katakana": "ja",
+    "Khmer": "km",
+    "Latin": "af ca cs cy da de en es et eu fi fr ga gl hr hu id is it lt lv ms mt nb nl nn pl pt ro sk sl sq sv sw tr vi",
+    "Tamil": "ta",
+    "Telugu": "te",
+    "Thai": "th",
 }
 _LONG_CODES = {
-    **{"bul": "bg", "ces": "cs", "cze": "cs", "dan": "da", "deu": "de", "ger": "de", "ell": "el", "gre": "el"},
-    **{"eng": "en", "spa": "es", "est": "et", "fin": "fi", "fra": "fr", "fre": "fr", "hun": "hu", "ind": "id"},
-    **{"ita": "it", "lit": "lt", "lav": "lv", "nob": "nb", "no": "nb", "nor": "nb", "nld": "nl", "dut": "nl"},
-    **{"pol": "pl", "por": "pt", "ron": "ro", "rum": "ro", "rus": "ru", "slk": "sk", "slv": "sl", "swe": "sv"},
-    **{"tur": "tr", "ukr": "uk", "vie": "vi", "jpn": "ja", "kor": "ko", "zho": "zh", "ara": "ar", "hin": "hi"},
+    "bul": "bg",
+    "ces": "cs",
+    "cze": "cs",
+    "dan": "da",
+    "deu": "de",
+    "ger": "de",
+    "ell": "el",
+    "gre": "el",
+    "eng": "en",
+    "spa": "es",
+    "est": "et",
+    "fin": "fi",
+    "fra": "fr",
+    "fre": "fr",
+    "hun": "hu",
+    "ind": "id",
+    "ita": "it",
+    "lit": "lt",
+    "lav": "lv",
+    "nob": "nb",
+    "no": "nb",
+    "nor": "nb",
+    "nld": "nl",
+    "dut": "nl",
+    "pol": "pl",
+    "por": "pt",
+    "ron": "ro",
+    "rum": "ro",
+    "rus": "ru",
+    "slk": "sk",
+    "slv": "sl",
+    "swe": "sv",
+    "tur": "tr",
+    "ukr": "uk",
+    "vie": "vi",
+    "jpn": "ja",
+    "kor": "ko",
+    "zho": "zh",
+    "ara": "ar",
+    "hin": "hi",
 }
-_KNOWN = {script for scripts in _SCRIPTS.values() for script in scripts}
 _OTHER_NAMES = {"Cjk": "Han", "Katakana-hiragana": "Katakana"}
 _ENOUGH_WORDS = 300
 _ENOUGH_LETTERS = 1000
-_CLEAR = 0.15  # of all words; running text has 0.3 to 0.5 small words, messages of programs about 0.2
+_CLEAR = 0.1  # of all words; running text has 0.2 to 0.4 small words of its language, other languages 0.1 at most
 _NO_SPACES = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff"
 _WORD = re.compile(f"[{_NO_SPACES}]|[^\\W\\d_{_NO_SPACES}]+")
 
@@ -124,7 +159,7 @@ class Profile:
     def instead_of(self, asked: str) -> str | None:
         """What the text clearly is, where that is not the language `asked` for: a language code or a script."""
         asked = base(asked)
-        scripts, expected = self.scripts(), _SCRIPTS.get(asked)
+        scripts, expected = self.scripts(), _scripts_of(asked)
         if expected and self.letters.total() >= _ENOUGH_LETTERS and sum(scripts.get(s, 0) for s in expected) < 0.5:
             return self.language() or next(iter(scripts))
         found = self.language()
@@ -139,12 +174,16 @@ def base(code: str) -> str:
     return _LONG_CODES.get(language, language)
 
 
+def _scripts_of(language: str) -> list[str]:
+    return [script for script, languages in _WRITTEN_IN.items() if language in languages.split()]
+
+
 @cache
 def _languages_of() -> dict[str, tuple[str, ...]]:
     """The languages that have a small word."""
     found: dict[str, tuple[str, ...]] = {}
     for language, listed in _SMALL_WORDS.items():
-        for word in set(listed.split()):
+        for word in {word for word in listed.split() if len(word) > 1}:  # single letters are also phonemes and labels
             found[word] = (*found.get(word, ()), language)
     return found
 
@@ -156,4 +195,4 @@ def _script(character: str) -> str | None:
         return None
     name = unicodedata.name(character, "").split(" ")[0].capitalize()
     script = _OTHER_NAMES.get(name, name)
-    return script if script in _KNOWN else None
+    return script if script in _WRITTEN_IN else None
