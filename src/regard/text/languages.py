@@ -58,7 +58,7 @@ _WRITTEN_IN = {
     "Hiragana": "ja",
     "Katakana": "ja",
     "Khmer": "km",
-    "Latin": "af ca cs cy da de en es et eu fi fr ga gl hr hu id is it lt lv ms mt nb nl nn pl pt ro sk sl sq sv sw tr vi",
+    "Latin": "af ca cs cy da de en es et eu fi fr ga gl hr hu id is it lt lv mt nb nl nn pl pt ro sk sl sq sv tr vi",
     "Tamil": "ta",
     "Telugu": "te",
     "Thai": "th",
