@@ -163,7 +163,8 @@ def test_an_unwritable_folder_is_told_before_anything_is_read(data: Path, tmp_pa
 def test_all_mistakes_in_the_settings_are_told_at_once(data: Path, tmp_path: Path) -> None:
     recipe = tmp_path / "recipe.toml"
     recipe.write_text(
-        '[training]\nstep = 5\nlabel_smoothing = 2.0\n[model]\nhead = 3\n[tokeniser]\npatterns = ["urls"]\n[extra]\nx = 1\n'
+        "[training]\nstep = 5\nlabel_smoothing = 2.0\n[model]\nhead = 3\n"
+        '[tokeniser]\npatterns = ["urls"]\n[extra]\nx = 1\n'
     )
     told = run(data, tmp_path / "out", "--recipe", str(recipe))
     assert told.returncode == 1

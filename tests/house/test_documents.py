@@ -1,9 +1,11 @@
 """What the documents show is true."""
 
+import gzip
 import re
 from pathlib import Path
 from typing import Any
 
+import pytest
 import torch
 
 ROOT = Path(__file__).parents[2]
@@ -30,3 +32,30 @@ def test_the_parameters_in_the_papers_map_are_those_of_the_presets() -> None:
         with torch.device("meta"):
             model = models.build("transformer", models.read_settings(table, where=name))
         assert f"{sum(parameter.numel() for parameter in model.parameters()):,}" == count
+
+
+def test_the_kinds_of_findings_in_the_documentation_are_those_of_the_program() -> None:
+    from regard.text.bad_input import Problem
+    from regard.text.cleaning import Reason
+    from regard.text.direction import Misplaced
+    from regard.text.oddities import Odd
+
+    text = (ROOT / "docs" / "data.md").read_text()
+    kinds = [problem.name.lower() for problem in Problem] + [reason.name.lower() for reason in Reason]
+    kinds += [f"misplaced_{what.name.lower()}" for what in Misplaced] + [f"odd_{odd.name.lower()}" for odd in Odd]
+    assert [kind for kind in kinds if f"`{kind}`" not in text] == []
+
+
+def test_the_python_in_the_page_on_data_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from regard.tokens import TokeniserSettings, train
+
+    monkeypatch.chdir(tmp_path)
+    with gzip.open("train.tsv.gz", "wt", encoding="utf-8") as file:
+        file.write("Hello.\tHallo.\n")
+    names: dict[str, Any] = {"tokenisers": train(["a"], ["b"], TokeniserSettings(kind="utf8"))}
+    preparing, loading = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "data.md").read_text(), flags=re.DOTALL)
+    exec(preparing, names)  # noqa: S102
+    assert names["corpus"].description["kept"] == 1
+    assert "    ...  # `after` is where to go on" in loading
+    exec(loading.replace("...", "break"), names)  # noqa: S102
+    assert names["after"] == (1, 0, 0)

@@ -16,6 +16,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from copy import copy
 from io import BytesIO
 from pathlib import Path
@@ -32,6 +33,7 @@ FORMAT = 1
 SIDES = ("source", "target")
 _HEADER = 128  # bytes; enough for every one-dimensional array, and what numpy writes for one
 _BLOCK = 1 << 20
+_SCRATCH = "scratch"
 
 Ids = NDArray[np.unsignedinteger[Any]]
 Numbers = NDArray[np.int64]
@@ -92,8 +94,8 @@ class CorpusWriter:
         folder.parent.mkdir(parents=True, exist_ok=True)
         self._folder = folder
         self._partial = Path(tempfile.mkdtemp(prefix=f".{os.getpid()}.", suffix=".partial", dir=folder.parent))
-        self.scratch = self._partial / "scratch"  # for files that are not part of the corpus
-        self.scratch.mkdir()
+        (self._partial / _SCRATCH).mkdir()
+        self._scratch: list[GrowingArray] = []
         self._dtype = np.dtype(np.uint16 if vocabulary <= 2**16 else np.uint32)
         self._tokens = {side: GrowingArray(self._partial / f"{side}.tokens.npy", self._dtype) for side in SIDES}
         self._lengths = {side: GrowingArray(self._partial / f"{side}.all.npy", np.dtype(np.int32)) for side in SIDES}
@@ -103,12 +105,19 @@ class CorpusWriter:
         self._tokens[side].append(tokens)
         self._lengths[side].append(lengths)
 
+    def scratch(self, name: str, dtype: np.dtype[Any]) -> GrowingArray:
+        """An array on the disk that is not part of the corpus, and goes when it is finished."""
+        self._scratch.append(GrowingArray(self._partial / _SCRATCH / f"{name}.npy", dtype))
+        return self._scratch[-1]
+
     def finish(self, description: Mapping[str, Any], *, keep: NDArray[np.bool_] | None = None) -> None:
         """Moves the corpus into place. Of the pairs that were added, those that `keep` marks belong to it."""
         for side in SIDES:
             self._tokens[side].close()
             self._index(side, keep)
-        shutil.rmtree(self.scratch)
+        for array in self._scratch:
+            array.close()
+        shutil.rmtree(self._partial / _SCRATCH)
         files = {path.name: path.stat().st_size for path in sorted(self._partial.iterdir())}
         table = {"format": FORMAT, **description, "files": files}
         (self._partial / DESCRIPTION).write_text(json.dumps(table, indent=2, ensure_ascii=False) + "\n", "utf-8")
@@ -122,8 +131,8 @@ class CorpusWriter:
 
     def discard(self) -> None:
         """Leaves nothing behind."""
-        for array in (*self._tokens.values(), *self._lengths.values()):
-            array.close()
+        for array in (*self._tokens.values(), *self._lengths.values(), *self._scratch):
+            array.discard()
         shutil.rmtree(self._partial, ignore_errors=True)
 
     def _index(self, side: str, keep: NDArray[np.bool_] | None) -> None:
@@ -170,13 +179,20 @@ class GrowingArray:
         array: NDArray[Any] = np.load(self._path, mmap_mode="r")
         return array
 
+    def discard(self) -> None:
+        """Leaves the file as it is, whatever state that is."""
+        with suppress(OSError):  # of a disk that is full
+            self._file.close()
+
 
 def sweep(folder: Path) -> None:
     """Removes what processes that are no more have left unfinished in `folder`."""
     for partial in folder.glob(".*.partial"):
-        process = int(partial.name.split(".")[1])
+        process = partial.name.split(".")[1]
+        if not process.isdecimal():
+            continue
         try:
-            os.kill(process, 0)
+            os.kill(int(process), 0)
         except ProcessLookupError:
             shutil.rmtree(partial, ignore_errors=True)
         except PermissionError:

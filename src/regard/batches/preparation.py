@@ -1,7 +1,7 @@
 """Preparation: text files to a stored corpus, once. Read here, cleaned and tokenised on all cores, stored in order.
 
-The corpus lies in a folder named by a hash of everything that it depends on: the bytes of the files, how they are read
-and cleaned, and the tokenisers. The same question finds the same folder; another question never finds a wrong one.
+The corpus lies in a folder named by a hash of everything that it depends on: the names and the bytes of the files, how
+they are read and cleaned, and the tokenisers. The same question finds the same folder; another one never a wrong one.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import os
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from hashlib import blake2b
 from itertools import chain, islice
@@ -22,7 +23,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from regard.batches.corpus import FORMAT, CorpusWriter, GrowingArray, Ids, StoredCorpus, sweep
+from regard.batches.corpus import FORMAT, CorpusWriter, Ids, StoredCorpus, sweep
 from regard.batches.fingerprints import fingerprints, first_of_each
 from regard.errors import CorpusError
 from regard.settings import Settings
@@ -36,7 +37,8 @@ from regard.tokens import Tokenisers
 
 _INLINE = 4  # a corpus of so many chunks is not worth other processes
 _AHEAD = 8  # chunks read ahead for each process
-_SEPARATOR = "\0"  # no text holds one: readers refuse it
+_ROOM = "Check its permissions and the room on its disk."
+_MEMORY = "The machine may be short of memory: end other programs, or use fewer processes."
 
 Progress = Callable[[int], None]
 """Told how many pairs were stored so far."""
@@ -81,7 +83,7 @@ def prepare(
     bad = BadInput(skip=source.skip_bad)
     writer = CorpusWriter(place, vocabulary=max(tokenisers.source.size, tokenisers.target.size))
     try:
-        stored = _Stored(writer.scratch)
+        stored = _Stored(writer)
         for chunk in _encoded(source, tokenisers, bad, workers or os.cpu_count() or 1):
             writer.add("source", *chunk.source)
             writer.add("target", *chunk.target)
@@ -92,8 +94,12 @@ def prepare(
         if not stored.report.kept:
             raise CorpusError(_nothing_left(source, stored.report, bad))
         writer.finish(_description(source, tokenisers, stored.report, bad), keep=keep)
-    except BaseException:
+    except BaseException as error:
         writer.discard()
+        if isinstance(error, OSError):
+            raise CorpusError(f"{folder}: the corpus cannot be stored: {error.strerror}.\n  {_ROOM}") from None
+        if isinstance(error, BrokenProcessPool):
+            raise CorpusError(f"{folder}: a process that prepares the corpus was ended.\n  {_MEMORY}") from None
         raise
     return StoredCorpus(place)
 
@@ -112,8 +118,8 @@ class _Encoded(NamedTuple):
 class _Parcel(NamedTuple):
     """A chunk on its way to another process: few large objects travel faster than many small ones."""
 
-    sources: str
-    targets: str
+    sources: tuple[str, NDArray[np.int32]]  # all texts as one, and their lengths
+    targets: tuple[str, NDArray[np.int32]]
     path: str
     lines: NDArray[np.int64]
 
@@ -121,11 +127,10 @@ class _Parcel(NamedTuple):
 class _Stored:
     """What is remembered of the chunks that were stored: sixteen bytes a pair, on the disk."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, writer: CorpusWriter) -> None:
         self.report = CleaningReport()
-        self._folder = folder
-        self._fingerprints = GrowingArray(folder / "fingerprints.npy", np.dtype(np.uint64))
-        self._lines = GrowingArray(folder / "lines.npy", np.dtype(np.int64))
+        self._fingerprints = writer.scratch("fingerprints", np.dtype(np.uint64))
+        self._lines = writer.scratch("lines", np.dtype(np.int64))
         self._paths: list[tuple[int, str]] = []  # up to which pair each chunk's file reaches
 
     def add(self, chunk: _Encoded) -> None:
@@ -161,7 +166,7 @@ def _encoded(source: Source, tokenisers: Tokenisers, bad: BadInput, workers: int
         waiting: deque[Future[_Encoded]] = deque()
         try:
             for chunk in chain(first, raw):
-                waiting.append(pool.submit(_work, _joined(chunk)))
+                waiting.append(pool.submit(_work, _parcel(chunk)))
                 if len(waiting) > _AHEAD * workers:
                     yield waiting.popleft().result()
             while waiting:
@@ -232,20 +237,29 @@ def _start_worker(files: dict[str, bytes], source: Source) -> None:
 
 def _work(parcel: _Parcel) -> _Encoded:
     assert _encoder is not None
-    sources, targets = parcel.sources.split(_SEPARATOR), parcel.targets.split(_SEPARATOR)
+    sources, targets = _apart(*parcel.sources), _apart(*parcel.targets)
     return _encoder.encode(Chunk(sources, targets, parcel.path, parcel.lines.tolist()))
 
 
-def _joined(chunk: Chunk) -> _Parcel:
-    sources, targets = _SEPARATOR.join(chunk.sources), _SEPARATOR.join(chunk.targets)
-    return _Parcel(sources, targets, chunk.path, np.array(chunk.lines, dtype=np.int64))
+def _parcel(chunk: Chunk) -> _Parcel:
+    lines = np.array(chunk.lines, dtype=np.int64)
+    return _Parcel(_together(chunk.sources), _together(chunk.targets), chunk.path, lines)
+
+
+def _together(texts: list[str]) -> tuple[str, NDArray[np.int32]]:
+    return "".join(texts), np.fromiter(map(len, texts), dtype=np.int32, count=len(texts))
+
+
+def _apart(text: str, lengths: NDArray[np.int32]) -> list[str]:
+    ends = lengths.cumsum(dtype=np.int64).tolist()
+    return [text[start:end] for start, end in zip([0, *ends], ends, strict=False)]
 
 
 def _key(source: Source, tokenisers: Tokenisers) -> str:
-    """A name for the answer to exactly this question."""
+    """A name for the answer to exactly this question, names of files included: they can say how files are read."""
     reading = Reading(source.languages, BadInput(), source.columns)
     files = [
-        [document.format.name, *(_hash_of_file(path) for path in document.paths)]
+        [document.format.name, *((path.name, _hash_of_file(path)) for path in document.paths)]
         for document in documents(source.data, reading, format=source.format)
     ]
     question = {

@@ -18,6 +18,7 @@ from typing import Literal, NamedTuple
 from pydantic import Field
 
 from regard.settings import Settings
+from regard.text.fingerprints import Fingerprints
 from regard.text.normalisation import Change, changes, normalise_all
 from regard.text.pairs import Chunk, Pair, chunks
 from regard.text.tally import Tally, merge
@@ -114,7 +115,7 @@ def fingerprint(source: str, target: str) -> int:
     return int.from_bytes(blake2b(text, digest_size=8).digest(), "little")
 
 
-def drop_duplicates(cleaned: Cleaned, seen: set[int]) -> Cleaned:
+def drop_duplicates(cleaned: Cleaned, seen: set[int] | Fingerprints) -> Cleaned:
     """The chunk without pairs whose fingerprint is in `seen`, which learns those of the others."""
     chunk, report = cleaned.chunk, CleaningReport()
     report.add(cleaned.report)

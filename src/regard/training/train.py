@@ -6,6 +6,7 @@ import json
 import os
 import shlex
 import sys
+from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
@@ -13,6 +14,9 @@ from threading import Event as Flag
 from typing import Any
 
 from regard.errors import SettingsError, TrainingError
+from regard.text.pairs import chunks
+from regard.text.statistics import SideStatistics
+from regard.training.advice import advise
 from regard.training.distribution import processes, restarted
 from regard.training.events import Event, Journal, View
 from regard.training.finish import METRICS
@@ -111,7 +115,23 @@ def _recipe(
 
 
 def _automatic(data: DataSettings) -> tuple[str, Tables, list[str]]:
-    return "tiny", {}, []
+    """The preset for these data, changes to it, and the reasons, as sentences."""
+    if data.adapt:
+        return (
+            "adapt",
+            {},
+            [f"The model {data.adapt} is adapted: a low rate that stays, and its own tokeniser and size."],
+        )
+    source, target = SideStatistics(), SideStatistics()
+    for chunk in chunks(data.pairs()):
+        source.add(chunk.sources, Counter("".join(chunk.sources)))
+        target.add(chunk.targets, Counter("".join(chunk.targets)))
+    advice = advise(source.words.counts.total(), source=source, target=target)
+    tables: Tables = {
+        "model": {"dropout": advice.dropout},
+        "tokeniser": advice.tokeniser.model_dump(mode="json", exclude_none=True),
+    }
+    return advice.preset, tables, [f"{reason[:1].upper()}{reason[1:]}." for reason in advice.reasons]
 
 
 def _gone_on_with(stored: Path, options: Tables) -> tuple[Recipe, list[str]]:

@@ -97,10 +97,7 @@ class Validation:
     def scores(self, search: SearchSettings, *, count: int | None = None) -> tuple[dict[str, float], list[str]]:
         """BLEU and chrF of the translations of the first `count` sentences, or all, and the translations."""
         self.model.eval()
-        with self.precision.cast(self.device):
-            found = translate_texts(
-                self.model, self.tokenisers, self.held_out.sources[:count], search, device=self.device
-            )
+        found = translate_texts(self.model, self.tokenisers, self.held_out.sources[:count], search, device=self.device)
         texts = [translation.text for translation in found]
         references = [[reference] for reference in self.held_out.references[:count]]
         scored = metrics.score(["bleu", "chrf"], texts, references)

@@ -1,0 +1,227 @@
+"""`regard check`: what is wrong with a corpus, what it is like, and what to train on it."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from regard.text.findings import Finding
+    from regard.text.inspection import Inspection
+    from regard.text.statistics import SideStatistics
+    from regard.text.tally import Tally
+    from regard.training.advice import Advice
+    from regard.training.estimate import Estimate
+
+_SHOWN = 5  # places of a finding
+
+
+def command(
+    data: Annotated[list[str], typer.Argument(help="Files, folders, patterns or stems, as for training.")],
+    source: Annotated[str, typer.Option(help="The source language, such as en.")],
+    target: Annotated[str, typer.Option(help="The target language, such as de.")],
+    test: Annotated[
+        list[str] | None, typer.Option(help="A test set that must not be in the data; may be repeated.")
+    ] = None,
+    format: Annotated[str | None, typer.Option(help="The format, where names do not say it.")] = None,  # noqa: A002
+    columns: Annotated[str | None, typer.Option(help="Columns of source and target in TSV, such as 3,4.")] = None,
+    test_columns: Annotated[str | None, typer.Option(help="The same for the test sets.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object for programs.")] = False,
+) -> None:
+    """Look through a corpus: what is wrong with it and where, what it is like, and what to train on it.
+
+    Exit status: 0 if it can be trained on as it is; 1 if something stops training (bad lines or files) or makes its
+    results wrong (pairs of the test set, swapped sides, another language); 2 if an option is wrong.
+    """
+    from regard.text.cleaning import CleaningSettings
+    from regard.text.findings import Gravity, findings
+    from regard.text.inspection import Corpus, look_through
+    from regard.text.pairs import Languages
+    from regard.training.advice import advise
+    from regard.training.estimate import estimate
+
+    languages = Languages(source, target)
+    corpus = Corpus(tuple(data), languages, format, _columns(columns, "--columns"))
+    tests = Corpus(tuple(test), languages, None, _columns(test_columns, "--test-columns")) if test else None
+    with Console(stderr=True).status("Reading ...") as status:
+        found = look_through(
+            corpus,
+            tests=tests,
+            cleaning=CleaningSettings(),
+            progress=lambda pairs: status.update(f"Reading ... {pairs:,} pairs"),
+        )
+        advice = needs = None
+        if found.cleaning.kept:
+            status.update("Measuring this machine ...")
+            advice = advise(found.cleaning.kept, source=found.source, target=found.target)
+            needs = estimate(advice, source=found.source, target=found.target)
+    listed = findings(found)
+    ready = all(finding.gravity is Gravity.NOTE for finding in listed)
+    if as_json:
+        typer.echo(json.dumps(_object(found, listed, advice, needs, ready=ready), indent=2, ensure_ascii=False))
+    else:
+        _show(Console(), found, listed, advice, needs, ready=ready)
+    raise typer.Exit(0 if ready else 1)
+
+
+def _columns(text: str | None, option: str) -> tuple[int, int] | None:
+    if text is None:
+        return None
+    numbers = text.split(",")
+    if len(numbers) != 2 or not all(number.strip().isdecimal() for number in numbers):
+        raise typer.BadParameter(f"{text!r}: expected are two column numbers, such as 3,4.", param_hint=option)
+    return int(numbers[0]), int(numbers[1])
+
+
+def _object(
+    found: Inspection, listed: list[Finding], advice: Advice | None, needs: Estimate | None, *, ready: bool
+) -> dict[str, Any]:
+    """Everything for programs; docs/data.md explains the keys, which stay."""
+    corpus, profiles, held_out = found.corpus, found.profiles, found.held_out
+    sides = {}
+    for name, side, profile in (("source", found.source, profiles.source), ("target", found.target, profiles.target)):
+        sides[name] = {
+            "language": getattr(corpus.languages, name),
+            "looks_like": profile.language(),
+            "scripts": {script: round(share, 4) for script, share in profile.scripts().items()},
+            "characters": side.characters.table(),
+            "words": side.words.table(),
+            "distinct_characters": len(side.alphabet),
+            "rare_characters": len(side.rare()),
+        }
+    return {
+        "format": 1,
+        "ready": ready,
+        "data": list(corpus.data),
+        "pairs": {"read": found.cleaning.came_in, "kept": found.cleaning.kept},
+        "test_pairs": len(held_out.pairs) if held_out else None,
+        "findings": [finding.table() for finding in listed],
+        "given_up": list(found.bad.given_up),
+        **sides,
+        "length_ratio": round(_ratio(found), 3),
+        "advice": advice.table() if advice else None,
+        "estimate": needs.table() if needs else None,
+    }
+
+
+def _show(
+    console: Console,
+    found: Inspection,
+    listed: list[Finding],
+    advice: Advice | None,
+    needs: Estimate | None,
+    *,
+    ready: bool,
+) -> None:
+    """Everything for people."""
+    console.print(f"[bold]{found.cleaning.came_in:,} pairs[/] read, {found.cleaning.kept:,} kept")
+    if found.cleaning.kept:
+        console.print(_sides(found))
+    if listed:
+        console.print("\n[bold]Findings[/]")
+        console.print(_findings(listed))
+        for message in found.bad.given_up[:_SHOWN]:
+            console.print(f"  given up: {escape(message)}", highlight=False)
+    if advice and needs:
+        console.print(f"\n[bold]Advice[/]: preset {advice.preset}, dropout {advice.dropout}, {_tokeniser(advice)}")
+        for reason in advice.reasons:
+            console.print(f"  {reason}", highlight=False)
+        console.print(
+            f"[bold]Estimate[/]: {needs.parameters / 1e6:.1f} million parameters, {needs.memory / 2**30:.1f} GiB, "
+            f"{_duration(needs.seconds)} for {needs.steps:,} steps ({needs.epochs:,.0f} epochs) on this machine",
+            highlight=False,
+        )
+        console.print(
+            f"  A rough one, from a matrix product measured on {needs.device}: {needs.speed / 1e9:,.0f} GFLOP/s.",
+            highlight=False,
+        )
+    console.print("\n[green]It can be trained on as it is." if ready else "\n[red]Not ready: see the findings in red.")
+
+
+def _sides(found: Inspection) -> Table:
+    table = Table("", "characters", "mean", "median", "90%", "max", "words", "mean", "max", box=None, pad_edge=False)
+    table.add_column("different characters")
+    table.add_column("looks like")
+    for column in table.columns[1:-1]:
+        column.justify = "right"
+    profiles = found.profiles
+    for name, side, profile in (("source", found.source, profiles.source), ("target", found.target, profiles.target)):
+        scripts = "+".join(script for script, share in profile.scripts().items() if share >= 0.01)
+        looks = ", ".join(part for part in (profile.language(), scripts) if part)
+        table.add_row(f"{name} {getattr(found.corpus.languages, name)}", *_figures(side), looks)
+    return table
+
+
+def _figures(side: SideStatistics) -> list[str]:
+    lengths, words = side.characters, side.words
+    rare = len(side.rare())
+    return [
+        f"{lengths.total:,}",
+        f"{lengths.mean:,.1f}",
+        *(f"{lengths.quantile(share):,}" for share in (0.5, 0.9)),
+        f"{lengths.longest:,}",
+        f"{words.total:,}",
+        f"{words.mean:,.1f}",
+        f"{words.longest:,}",
+        f"{len(side.alphabet):,}" + (f" ({rare:,} rare)" if rare else ""),
+    ]
+
+
+def _findings(listed: list[Finding]) -> Table:
+    table = Table(box=None, show_header=False, padding=(0, 1))
+    table.add_column(no_wrap=True)
+    table.add_column(justify="right", no_wrap=True)
+    table.add_column(overflow="fold")
+    for finding in listed:
+        grave = finding.gravity.name != "NOTE"
+        advice = f"\n{finding.advice}" if finding.advice else ""
+        table.add_row(
+            f"[red]{finding.gravity.value}[/]" if grave else finding.gravity.value,
+            f"{finding.tally.count:,}",
+            f"{escape(finding.what)}\n[dim]{escape(_places(finding.tally))}[/]{escape(advice)}",
+        )
+    return table
+
+
+def _places(tally: Tally) -> str:
+    """`train.tsv: lines 3, 17, 20, ...`: each file once, and whole files without a line."""
+    by_file: dict[str, list[int]] = {}
+    for path, line in tally.places[:_SHOWN]:
+        by_file.setdefault(path, []).append(line)
+    files = [
+        path if at == [0] else f"{path}: {_plural('line', at)} {', '.join(map(str, at))}"
+        for path, at in by_file.items()
+    ]
+    whole_files = [0] in by_file.values()
+    return "; ".join(files) + (", ..." if (len(tally.places) if whole_files else tally.count) > _SHOWN else "")
+
+
+def _plural(word: str, items: list[int]) -> str:
+    return word if len(items) == 1 else f"{word}s"
+
+
+def _tokeniser(advice: Advice) -> str:
+    settings = advice.tokeniser
+    if settings.is_joint:
+        return f"{settings.kind}, vocabulary {settings.vocabulary:,}"
+    vocabularies = f"{settings.vocabulary:,} and {settings.target_vocabulary:,}"
+    return f"{settings.kind} to {settings.target_kind}, vocabularies {vocabularies}"
+
+
+def _ratio(found: Inspection) -> float:
+    """How much longer the target is than the source, in characters."""
+    return found.target.characters.total / max(1, found.source.characters.total)
+
+
+def _duration(seconds: float) -> str:
+    for unit, length in (("days", 86_400), ("hours", 3_600), ("minutes", 60)):
+        if seconds >= 2 * length:
+            return f"about {seconds / length:,.0f} {unit}"
+    return "about a minute" if seconds > 30 else "less than a minute"

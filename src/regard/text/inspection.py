@@ -1,0 +1,146 @@
+"""A corpus looked through as a whole: everything that is wrong with it, and what it is like. Nothing stops this.
+
+The files are read twice: first for what can be counted, then for single lines whose sides do not look like the others.
+Memory is bounded but for the fingerprints of pairs, which are 12 to 24 bytes each.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from regard.text.bad_input import BadInput
+from regard.text.cleaning import CleaningReport, CleaningSettings, clean, drop_duplicates
+from regard.text.corpus import read
+from regard.text.direction import Misplaced, WordSides, misplaced
+from regard.text.fingerprints import Fingerprints
+from regard.text.formats import Reading
+from regard.text.held_out import HeldOut, named_like_test_sets
+from regard.text.languages import Profile, words
+from regard.text.oddities import Odd, count_oddities
+from regard.text.pairs import Chunk, Languages, Pair, chunks
+from regard.text.statistics import SideStatistics
+from regard.text.tally import Tally
+
+Progress = Callable[[int], None]
+"""Told how many pairs were read so far; the second reading starts from 0 again."""
+
+
+class Corpus(NamedTuple):
+    """What is looked through: files as for training, and how they are read."""
+
+    data: tuple[str, ...]
+    languages: Languages
+    format: str | None = None
+    columns: tuple[int, int] | None = None
+
+    def pairs(self, bad: BadInput) -> Iterator[Pair]:
+        """The pairs as they stand in the files."""
+        return read(self.data, self.languages, format=self.format, columns=self.columns, bad=bad)
+
+
+class Profiles(NamedTuple):
+    """What the two sides of a file look like."""
+
+    source: Profile
+    target: Profile
+
+
+@dataclass
+class Inspection:
+    """Everything that was found. Statistics are of the pairs that cleaning keeps."""
+
+    corpus: Corpus
+    bad: BadInput = field(default_factory=lambda: BadInput(skip=True))
+    cleaning: CleaningReport = field(default_factory=CleaningReport)
+    source: SideStatistics = field(default_factory=SideStatistics)
+    target: SideStatistics = field(default_factory=SideStatistics)
+    files: dict[str, Profiles] = field(default_factory=dict)
+    kept_in: Counter[str] = field(default_factory=Counter)
+    odd: dict[Odd, Tally] = field(default_factory=dict)
+    misplaced: dict[Misplaced, Tally] = field(default_factory=dict)
+    held_out: HeldOut | None = None
+    like_tests: tuple[str, ...] = ()
+    beside_training: bool = False
+
+    @property
+    def profiles(self) -> Profiles:
+        """What the two sides look like as a whole."""
+        whole = Profiles(Profile(), Profile())
+        for source, target in self.files.values():
+            whole.source.merge(source)
+            whole.target.merge(target)
+        return whole
+
+
+def look_through(
+    corpus: Corpus, *, tests: Corpus | None = None, cleaning: CleaningSettings, progress: Progress | None = None
+) -> Inspection:
+    """Everything about a corpus, and what it shares with the test sets."""
+    found = Inspection(corpus)
+    reading = Reading(corpus.languages, found.bad, corpus.columns)
+    like_tests, found.beside_training = named_like_test_sets(corpus.data, reading, format=corpus.format)
+    found.like_tests = tuple(like_tests)
+    if tests:
+        found.held_out = HeldOut(tests.pairs(found.bad))
+    evidence = _count(found, cleaning, progress).evidence()
+    if evidence:
+        _find_misplaced(found, evidence, cleaning, progress)
+    return found
+
+
+def _count(found: Inspection, settings: CleaningSettings, progress: Progress | None) -> WordSides:
+    """The first reading."""
+    sides, seen = WordSides(), Fingerprints()
+    for raw in chunks(found.corpus.pairs(found.bad)):
+        count_oddities(raw, found.odd)
+        cleaned = clean(raw, settings)
+        if found.held_out:
+            found.held_out.look_for(cleaned.chunk)
+        if settings.drop_duplicates:
+            cleaned = drop_duplicates(cleaned, seen)
+        found.cleaning.add(cleaned.report)
+        _gather(found, cleaned.chunk, sides)
+        if progress:
+            progress(found.cleaning.came_in)
+    return sides
+
+
+def _gather(found: Inspection, chunk: Chunk, sides: WordSides) -> None:
+    profiles = found.files.setdefault(chunk.path, Profiles(Profile(), Profile()))
+    found.kept_in[chunk.path] += len(chunk.lines)
+    counted = []
+    for texts, statistics, profile in (
+        (chunk.sources, found.source, profiles.source),
+        (chunk.targets, found.target, profiles.target),
+    ):
+        whole = "\n".join(texts)
+        alphabet, vocabulary = Counter(whole), Counter(words(whole))
+        del alphabet["\n"]
+        statistics.add(texts, alphabet)
+        profile.add(vocabulary, alphabet)
+        counted.append(vocabulary)
+    sides.add(*counted)
+
+
+def _find_misplaced(
+    found: Inspection, evidence: dict[str, float], settings: CleaningSettings, progress: Progress | None
+) -> None:
+    """The second reading."""
+    count = 0
+    for raw in chunks(found.corpus.pairs(BadInput(skip=True))):
+        for source, target, path, line in clean(raw, settings).chunk.pairs():
+            what = misplaced(source, target, evidence)
+            if what:
+                found.misplaced.setdefault(what, Tally()).add(path, line)
+        count += len(raw.lines)
+        if progress:
+            progress(count)
+
+
+def look_like(files: dict[str, Profiles], languages: Languages) -> Sequence[tuple[str, str | None, str | None]]:
+    """The files whose sides are clearly in other languages than asked for, with what each side is instead."""
+    judged = ((path, s.instead_of(languages.source), t.instead_of(languages.target)) for path, (s, t) in files.items())
+    return [(path, source, target) for path, source, target in judged if source or target]
