@@ -37,8 +37,14 @@ def command(
 ) -> None:
     """Look through a corpus: what is wrong with it and where, what it is like, and what to train on it.
 
-    Exit status: 0 if it can be trained on as it is; 1 if something stops training (bad lines or files) or makes its
-    results wrong (pairs of the test set, swapped sides, another language); 2 if an option is wrong.
+    Exit status:
+
+    0  it can be trained on as it is
+
+    1  something stops training (bad lines or files), or makes its results wrong
+    (pairs of the test set, swapped sides, another language)
+
+    2  an option is wrong
     """
     from regard.text.cleaning import CleaningSettings
     from regard.text.findings import Gravity, findings
@@ -133,16 +139,16 @@ def _show(
         console.print(f"\n[bold]Advice[/]: preset {advice.preset}, dropout {advice.dropout}, {_tokeniser(advice)}")
         for reason in advice.reasons:
             console.print(f"  {reason}", highlight=False)
-        console.print(
-            f"[bold]Estimate[/]: {needs.parameters / 1e6:.1f} million parameters, {needs.memory / 2**30:.1f} GiB, "
-            f"{_duration(needs.seconds)} for {needs.steps:,} steps ({needs.epochs:,.0f} epochs) on this machine",
-            highlight=False,
-        )
-        console.print(
-            f"  A rough one, from a matrix product measured on {needs.device}: {needs.speed / 1e9:,.0f} GFLOP/s.",
-            highlight=False,
-        )
+        for line in _estimate(needs):
+            console.print(line, highlight=False)
     console.print("\n[green]It can be trained on as it is." if ready else "\n[red]Not ready: see the findings in red.")
+
+
+def _estimate(needs: Estimate) -> list[str]:
+    size = f"{needs.parameters / 1e6:.1f} million parameters, {needs.memory / 2**30:.1f} GiB of memory"
+    work = f"{_duration(needs.seconds)} for {needs.steps:,} steps ({needs.epochs:,.0f} epochs)"
+    speed = f"a matrix product measured on {needs.device}: {needs.speed / 1e9:,.0f} GFLOP/s"
+    return [f"[bold]Estimate[/]: {size}, {work} on this machine", f"  A rough one, from {speed}."]
 
 
 def _sides(found: Inspection) -> Table:
