@@ -148,6 +148,9 @@ class Trainer:
         return False
 
     def _is_time_to_save(self) -> bool:
+        """By steps or by the clock; not in the midst of trouble, which is gone back from."""
+        if self._bad:
+            return False
         every, minutes = self.settings.checkpoint_every, self.settings.checkpoint_minutes
         if every is not None:
             return self.progress.step % every == 0
