@@ -85,7 +85,7 @@ def test_each_row_of_table_3_is_a_preset(name: str) -> None:
 
 
 def test_every_preset_that_is_there_holds_valid_settings() -> None:
-    assert set(ROWS) | {"tiny", "small"} == set(presets.names())
+    assert set(ROWS) | {"tiny", "small", "adapt"} == set(presets.names())
     for name in presets.names():
         assert settings_of(name).norm == "post"
         assert TrainingSettings.read(presets.load(name).training, where=name).adam_beta2 == 0.98

@@ -9,6 +9,7 @@ from torch.nn import functional as F
 
 from regard.batches.rows import Batch, Rows, rows_of
 from regard.insight.capture import Head, watch, without
+from regard.models.dropout import Dropout
 from regard.models.transformer import Transformer
 from regard.models.verbs import AttentionName
 from small import END, VOCABULARY, options, packed, padded, pairs, sentences, transformer, words
@@ -173,3 +174,21 @@ def test_there_is_no_limit_to_the_length_of_a_sentence_with_sinusoids() -> None:
     long = [5 + i % (VOCABULARY - 5) for i in range(3000)]
     with torch.no_grad():
         assert torch.isfinite(model(padded([(long, [5, 6])]))).all()
+
+
+@given(st.sampled_from([0.1, 0.3, 0.5]), st.integers(0, 3), st.sampled_from([(1000, 257), (3, 5, 20001)]))
+def test_dropout_drops_its_share_evenly_scales_the_rest_and_its_gradient_alike(
+    share: float, seed: int, shape: tuple[int, ...]
+) -> None:
+    torch.manual_seed(seed)
+    dropout, x = Dropout(share).train(), torch.rand(shape, requires_grad=True)
+    y = dropout(x)
+    dropped = y == 0
+    assert abs(dropped.float().mean().item() - share) < 0.005
+    for part in range(4):  # one random number decides about four values
+        assert abs(dropped.flatten()[part::4].float().mean().item() - share) < 0.01
+    torch.testing.assert_close(y[~dropped], x[~dropped] / (1 - share), rtol=1e-4, atol=0)
+    (gradient,) = torch.autograd.grad(y.sum(), x)
+    torch.testing.assert_close(gradient, torch.where(dropped, 0.0, 1 / (1 - share)), rtol=1e-4, atol=0)
+    assert not torch.equal(y, dropout(x))
+    assert torch.equal(dropout.eval()(x), x)

@@ -19,6 +19,7 @@ from torch.nn import functional as F
 
 from regard.errors import LengthError
 from regard.models.cache import DecoderState, KeysAndValues
+from regard.models.dropout import Dropout
 from regard.models.verbs import Architecture, AttentionName, Batch, Lookup, Observer, Rows
 from regard.settings import Settings
 
@@ -90,7 +91,7 @@ class Transformer(nn.Module):
         )
         self.source_positions = positions_of(settings)
         self.target_positions = positions_of(settings)
-        self.dropout = nn.Dropout(settings.dropout)
+        self.dropout = Dropout(settings.dropout)
         self.encoder = Encoder(settings)
         self.decoder = Decoder(settings)
         self.output_embedding = (
@@ -253,7 +254,7 @@ class Residual(nn.Module):
     def __init__(self, settings: TransformerSettings) -> None:
         super().__init__()
         self.norm = nn.LayerNorm(settings.d_model)
-        self.dropout = nn.Dropout(settings.dropout)
+        self.dropout = Dropout(settings.dropout)
         self.pre_norm = settings.norm == "pre"
 
     def forward(self, x: Tensor, sublayer: Callable[[Tensor], Tensor]) -> Tensor:

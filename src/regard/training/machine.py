@@ -35,9 +35,7 @@ def examine() -> list[Part]:
         Part("training", f"on {device}", "the best device that is there; --device chooses another"),
         Part("precision", precision.name, precision.why),
         Part("compilation", "yes" if compiled else "no", "on GPUs with Triton" if compiled else _why_not(device)),
-        Part(
-            "stored corpora", str(cache_folder()), f"{_free(cache_folder())} free; REGARD_CACHE is another place"
-        ),
+        Part("stored corpora", str(cache_folder()), f"{_free(cache_folder())} free; REGARD_CACHE is another place"),
     ]
 
 
