@@ -1,7 +1,9 @@
 """Regard: the Transformer of "Attention Is All You Need" as software.
 
-The public names, nothing else.
+The public names, nothing else. What is heavy is loaded when it is first used.
 """
+
+from typing import TYPE_CHECKING, Any
 
 from regard.errors import (
     CheckpointError,
@@ -13,8 +15,10 @@ from regard.errors import (
     TextError,
     TrainingError,
 )
+from regard.version import __version__
 
-__version__ = "0.1.0"
+if TYPE_CHECKING:
+    from regard.training.train import train
 
 __all__ = [
     "CheckpointError",
@@ -26,4 +30,13 @@ __all__ = [
     "TextError",
     "TrainingError",
     "__version__",
+    "train",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "train":
+        from regard.training.train import train
+
+        return train
+    raise AttributeError(f"module 'regard' has no attribute {name!r}")

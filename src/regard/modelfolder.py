@@ -27,10 +27,11 @@ from safetensors.torch import load as load_tensors
 from safetensors.torch import save as save_tensors
 from torch import Tensor
 
-from regard import __version__, models
+from regard import models
 from regard.errors import ModelFolderError
 from regard.models.verbs import Model
 from regard.settings import Settings
+from regard.version import __version__
 
 FORMAT = 1
 DESCRIPTION = "regard.json"

@@ -13,7 +13,8 @@ from typing import Annotated
 
 import typer
 
-from regard import RegardError, __version__
+from regard import RegardError
+from regard.version import __version__
 
 
 def _version(wanted: bool) -> None:

@@ -10,8 +10,8 @@ def command() -> None:
     """Show what this machine can do, and what training would choose on it."""
     import torch
 
-    from regard import __version__
     from regard.training.machine import examine
+    from regard.version import __version__
 
     table = Table("", "here", "what follows", box=None, pad_edge=False)
     for part in examine():

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from html import escape
 from importlib.resources import files
 
-from regard import __version__
 from regard.evaluation.charts import COLOURS
 from regard.evaluation.differences import Change, word_differences
+from regard.version import __version__
 
 _TAGS = {Change.KEPT: "", Change.ADDED: "ins", Change.MISSING: "del"}
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from regard import __version__
 from regard.metrics.metric import Counts, Options, References, number_of_references
 from regard.text.normalisation import normalise
+from regard.version import __version__
 
 
 def edit_distance(one: Sequence[str], other: Sequence[str]) -> int:

@@ -10,7 +10,7 @@ import torch
 from safetensors.torch import load_file
 from torch import Tensor
 
-from regard import __version__, metrics, modelfolder
+from regard import metrics, modelfolder
 from regard.models.verbs import Model
 from regard.search import SearchSettings
 from regard.settings import Settings
@@ -25,6 +25,7 @@ from regard.training.report import write_report
 from regard.training.summary import Summary
 from regard.training.surroundings import Surroundings
 from regard.training.validation import Validation
+from regard.version import __version__
 
 METRICS, REPORT, BEST = "metrics.jsonl", "report.html", "best"
 _SAMPLES = 20
