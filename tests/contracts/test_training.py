@@ -72,7 +72,7 @@ def test_the_journal_has_losses_rates_and_validations(finished: Path) -> None:
     last = events(finished, "stepped")[-1]
     assert last["step"] == 40
     assert 0 < last["loss"] < 4
-    assert last["rate"] == pytest.approx((16 * 40) ** -0.5)
+    assert last["rate"] == pytest.approx(5e-3 * (20 / 40) ** 0.5)
     assert last["tokens_per_second"] > 0
 
 

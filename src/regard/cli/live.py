@@ -16,7 +16,7 @@ from rich.table import Table
 from rich.text import Text
 
 from regard.training import figures
-from regard.training.events import Event, Said, Saved, Stepped, Validated
+from regard.training.events import Event, Preparing, Said, Saved, Stepped, Validated
 
 _PLAIN_SECONDS = 10.0
 _REFRESHES = 4  # a second
@@ -45,8 +45,9 @@ class PlainView:
 
     def show(self, event: Event) -> None:
         """Steps at most every ten seconds, and the last one; everything else at once."""
-        if isinstance(event, Stepped):
-            if self._clock() < self._next and event.step < self._steps:
+        if isinstance(event, Stepped | Preparing):
+            last = isinstance(event, Stepped) and event.step >= self._steps
+            if self._clock() < self._next and not last:
                 return
             self._next = self._clock() + _PLAIN_SECONDS
         encoding = self._console.encoding
@@ -62,6 +63,8 @@ class PlainView:
             return f"step {event.step:,}: validation {validation(event)}{', the best so far' if event.best else ''}"
         if isinstance(event, Saved):
             return f"step {event.step:,}: checkpoint written in {figures.duration(event.seconds)}"
+        if isinstance(event, Preparing):
+            return f"preparing the corpus: {event.pairs:,} pairs so far"
         return clean(event.message)
 
     def __enter__(self) -> Self:
@@ -82,6 +85,7 @@ class TerminalView:
         self._validated: Validated | None = None
         self._best: Validated | None = None
         self._saved: Saved | None = None
+        self._prepared = 0
         self._spinner = Spinner("dots", style="cyan")
         self._live = Live(console=console, get_renderable=self.render, refresh_per_second=_REFRESHES)
 
@@ -93,6 +97,8 @@ class TerminalView:
             self._stepped = event
         elif isinstance(event, Saved):
             self._saved = event
+        elif isinstance(event, Preparing):
+            self._prepared = event.pairs
         else:
             self._validated = event
             self._best = event if event.best else self._best
@@ -107,7 +113,8 @@ class TerminalView:
         grid.add_column(ratio=1)
         grid.add_column(justify="right", no_wrap=True)
         if self._stepped is None:
-            grid.add_row(self._spinner, Text("getting ready", style="dim"), "")
+            ready = f"preparing the corpus: {self._prepared:,} pairs" if self._prepared else "getting ready"
+            grid.add_row(self._spinner, Text(ready, style="dim"), "")
             return grid
         done = share(self._stepped, self._steps, self._minutes)
         told = Text.assemble(

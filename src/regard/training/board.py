@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from regard.errors import TrainingError
-from regard.training.events import Event, Said, Saved, Stepped, Validated
+from regard.training.events import Event, Preparing, Said, Saved, Stepped, Validated
 
 _STEPPED = ("loss", "perplexity", "rate", "gradient", "tokens_per_second", "memory", "epoch", "skipped")
 
@@ -29,7 +29,7 @@ class _Writing:
         self.step = 0
 
     def __call__(self, event: Event) -> None:
-        if isinstance(event, Said):
+        if isinstance(event, Said | Preparing):
             self.writer.add_text("messages", event.message, self.step)
             return
         self.step = event.step

@@ -15,12 +15,12 @@ from regard.batches.splitting import hold_out
 from regard.errors import TrainingError
 from regard.tokens import Tokenisers
 from regard.tokens import train as train_tokenisers
+from regard.training.events import Preparing
 from regard.training.recipe import Recipe
 from regard.training.surroundings import Surroundings, cache_folder
 from regard.training.validation import HeldOut
 
 _LENIENT: Mapping[str, Any] = {"max_ratio": None, "drop_copies": False, "drop_duplicates": False}
-_TELL = 1 << 20  # pairs
 
 
 class Corpora(NamedTuple):
@@ -82,12 +82,9 @@ def _how_many(recipe: Recipe, corpus: StoredCorpus) -> int:
 def _training(recipe: Recipe, around: Surroundings, tokenisers: Tokenisers) -> StoredCorpus:
     """The stored corpus; where a model is adapted, with some of what it was trained on mixed in."""
 
-    def told(pairs: int) -> None:
-        if pairs % _TELL < _TELL >> 7:
-            around.journal.say(f"Preparing the corpus: {pairs:,} pairs so far.")
-
     def prepared(*files: str) -> StoredCorpus:
-        return prepare(recipe.source(*files), tokenisers, cache_folder(), progress=told)
+        source = recipe.source(*files)
+        return prepare(source, tokenisers, cache_folder(), progress=lambda pairs: around.journal.show(Preparing(pairs)))
 
     new = around.first_then_all(prepared)
     if not recipe.data.old:

@@ -44,13 +44,19 @@ class Saved(NamedTuple):
     seconds: float
 
 
+class Preparing(NamedTuple):
+    """The corpus is being prepared: so many pairs so far."""
+
+    pairs: int
+
+
 class Said(NamedTuple):
     """A decision, a warning: something that a person should know."""
 
     message: str
 
 
-Event = Stepped | Validated | Saved | Said
+Event = Stepped | Validated | Saved | Preparing | Said
 
 
 class View(Protocol):
@@ -75,6 +81,11 @@ class Journal:
         for told in (self._view.show if self._view else None, self._more):
             if told:
                 told(event)
+
+    def show(self, event: Event) -> None:
+        """To the view alone: something that is not worth writing down."""
+        if self._view:
+            self._view.show(event)
 
     def say(self, message: str) -> None:
         """A sentence for people."""

@@ -29,6 +29,7 @@ from regard.version import __version__
 
 METRICS, REPORT, BEST = "metrics.jsonl", "report.html", "best"
 _SAMPLES = 20
+_DESCRIBED = ("recipe", "corpus", "steps", "tokens", "machine")
 
 
 class Finished(NamedTuple):
@@ -91,7 +92,7 @@ def _save(done: Finished, weights: Mapping[str, Tensor], folder: Path, summary: 
         architecture=done.architecture,
         settings=done.settings,
         languages=summary.languages,
-        training={key: getattr(summary, key) for key in ("recipe", "corpus", "steps", "tokens", "machine")},
+        training={"tokenisers": done.tokenisers.hash, **{key: getattr(summary, key) for key in _DESCRIBED}},
         scores={**summary.scores, "signatures": summary.signatures},
         tokeniser=done.tokenisers.files(),
         card=card(summary),

@@ -43,13 +43,12 @@ def precision_for(device: torch.device, wanted: str) -> Precision:
     bf16 = torch.cuda.is_bf16_supported(including_emulation=False)
     if wanted == "bf16" and not bf16:
         raise SettingsError("precision = 'bf16': this GPU has no bf16.\n  Leave it at 'auto', which takes fp16 here.")
-    name = {"auto": "bf16" if bf16 else "fp16"}.get(wanted, wanted)
-    why = {
-        "bf16": "this GPU has bf16, which has the range of float32",
-        "fp16": "this GPU has no bf16, so fp16 with a scaled loss",
-        "float32": "it was asked for",
-    }[name]
-    return Precision(name, {"bf16": torch.bfloat16, "fp16": torch.float16}.get(name), why)
+    dtypes = {"bf16": torch.bfloat16, "fp16": torch.float16}
+    if wanted != "auto":
+        return Precision(wanted, dtypes.get(wanted), "it was asked for")
+    if bf16:
+        return Precision("bf16", dtypes["bf16"], "this GPU has bf16, which has the range of float32")
+    return Precision("fp16", dtypes["fp16"], "this GPU has no bf16, so fp16 with a scaled loss")
 
 
 def worth_compiling(device: torch.device, wanted: str) -> bool:
