@@ -29,7 +29,9 @@ class _Writing:
         self.step = 0
 
     def __call__(self, event: Event) -> None:
-        if isinstance(event, Said | Preparing):
+        if isinstance(event, Preparing):
+            return
+        if isinstance(event, Said):
             self.writer.add_text("messages", event.message, self.step)
             return
         self.step = event.step
