@@ -19,6 +19,7 @@ from regard.version import __version__
 
 if TYPE_CHECKING:
     from regard.training.train import train
+    from regard.translation.translator import load
 
 __all__ = [
     "CheckpointError",
@@ -30,6 +31,7 @@ __all__ = [
     "TextError",
     "TrainingError",
     "__version__",
+    "load",
     "train",
 ]
 
@@ -39,4 +41,8 @@ def __getattr__(name: str) -> Any:
         from regard.training.train import train
 
         return train
+    if name == "load":
+        from regard.translation.translator import load
+
+        return load
     raise AttributeError(f"module 'regard' has no attribute {name!r}")

@@ -309,7 +309,7 @@ def test_many_fingerprints_are_compared_class_by_class_with_the_same_result(monk
     expected = np.zeros(1000, dtype=bool)
     expected[np.unique(fingerprints, return_index=True)[1]] = True
     assert (preparation.first_of_each(fingerprints) == expected).all()
-    monkeypatch.setattr(preparation, "_CLASS", 64)
+    monkeypatch.setattr("regard.batches.fingerprints._CLASS", 64)
     assert (preparation.first_of_each(fingerprints) == expected).all()
 
 

@@ -24,6 +24,7 @@ def test_the_public_names_are_these() -> None:
         "TextError",
         "TrainingError",
         "__version__",
+        "load",
         "train",
     ]
     assert all(hasattr(regard, name) for name in regard.__all__)

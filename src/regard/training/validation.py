@@ -22,7 +22,7 @@ from regard.training.loop import perplexity
 from regard.training.loss import LossOf
 from regard.training.precision import Precision
 from regard.training.settings import TrainingSettings, ValidationSettings
-from regard.translation.decoding import translate_texts
+from regard.translation.decoding import search_texts
 
 _SAMPLES = 5
 
@@ -97,8 +97,8 @@ class Validation:
     def scores(self, search: SearchSettings, *, count: int | None = None) -> tuple[dict[str, float], list[str]]:
         """BLEU and chrF of the translations of the first `count` sentences, or all, and the translations."""
         self.model.eval()
-        found = translate_texts(self.model, self.tokenisers, self.held_out.sources[:count], search, device=self.device)
-        texts = [translation.text for translation in found]
+        found = search_texts(self.model, self.tokenisers, self.held_out.sources[:count], search, device=self.device)
+        texts = [self.tokenisers.target.decode(result.hypotheses[0].ids) for result in found]
         references = [[reference] for reference in self.held_out.references[:count]]
         scored = metrics.score(["bleu", "chrf"], texts, references)
         return {score.metric: score.value for score in scored}, texts

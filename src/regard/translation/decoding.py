@@ -6,7 +6,7 @@ Shapes: N sentences a batch, each with as many hypotheses as the search is wide.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 
@@ -18,16 +18,8 @@ from regard.tokens import Tokenisers
 _BATCH_TOKENS = 4096  # source tokens, padding included, for all hypotheses together
 
 
-class Translation(NamedTuple):
-    """A text, its translation, and what the search says of it."""
-
-    source: str
-    text: str
-    result: Result
-
-
 @torch.no_grad()
-def translate_texts(
+def search_texts(
     model: Model[Any, Any],
     tokenisers: Tokenisers,
     texts: Sequence[str],
@@ -35,18 +27,16 @@ def translate_texts(
     *,
     device: torch.device,
     batch_tokens: int = _BATCH_TOKENS,
-) -> list[Translation]:
-    """The translation of each text. The model is to be on the device, without dropout."""
+) -> list[Result]:
+    """What the search finds for each text. The model is to be on the device, without dropout."""
     ids = [tokenisers.source.encode(text) for text in texts]
-    found: dict[int, Translation] = {}
+    found: dict[int, Result] = {}
     search = build(settings, begin=tokenisers.target.begin, end=tokenisers.target.end, device=device)
     for numbers in _batches([len(sentence) + 1 for sentence in ids], batch_tokens // search.width):
         rows = rows_of([[[*ids[number], tokenisers.source.end]] for number in numbers]).to(device)
         state = model.start(model.encode(rows), width=search.width)
         requests = [Request(source_length=len(ids[number]), number=number) for number in numbers]
-        for number, result in zip(numbers, decode(model.step, state, requests, search), strict=True):
-            text = tokenisers.target.decode(result.hypotheses[0].ids)
-            found[number] = Translation(texts[number], text, result)
+        found |= zip(numbers, decode(model.step, state, requests, search), strict=True)
     return [found[number] for number in range(len(texts))]
 
 
