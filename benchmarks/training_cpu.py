@@ -1,10 +1,11 @@
 """Training steps on a CPU: ours beside the same model in `transformers` and in torch.nn, on the same sentences.
 
-    REGARD_DATA=... python benchmarks/training_cpu.py [--rounds 7] [--steps 3]
+    REGARD_DATA=... python benchmarks/training_cpu.py [--rounds 7]
 
-3+3 layers, d_model 256, Multi30k English to German, a joint vocabulary of 8,000, batches of about 2,048 target tokens,
-dropout, label smoothing, Adam. Ours packs rows. The peers pad batches of similar length: of every pool of 100 batches,
-sorted by the source's length. Rounds alternate; medians of real target tokens a second.
+3+3 layers, d_model 256 (the preset `small`), Multi30k English to German, a joint vocabulary of 8,000, dropout, label
+smoothing, Adam; batches of about 8,192 target tokens, which is the preset's size, and of 2,048. Ours packs rows. The
+peers pad batches of similar length: of every pool of 100 batches, sorted by the source's length. Rounds alternate;
+medians of real target tokens a second.
 """
 
 import argparse
@@ -37,7 +38,7 @@ from regard.training.precision import Precision
 from regard.training.settings import TrainingSettings
 
 DATA = Path(os.environ.get("REGARD_DATA", Path(__file__).parents[2] / "shared" / "data"))
-TOKENS, SMOOTHING, DROPOUT = 2048, 0.1, 0.1
+SMOOTHING, DROPOUT = 0.1, 0.1
 Step = Callable[[], int]  # trains on one batch, and says how many target tokens it had
 
 
@@ -46,12 +47,12 @@ def lines(language: str) -> list[str]:
         return [line.rstrip("\n") for line in file]
 
 
-def padded_batches(corpus: StoredCorpus) -> list[Batch]:
+def padded_batches(corpus: StoredCorpus, size: int) -> list[Batch]:
     """One sentence a row: pools of 100 shuffled batches, sorted by the length of the source, as is usual."""
     draw = random.Random(0)  # noqa: S311
     order = list(range(len(corpus)))
     draw.shuffle(order)
-    pool = 100 * TOKENS // int(corpus.target.lengths.mean())
+    pool = 100 * size // int(corpus.target.lengths.mean())
     batches = []
     for first in range(0, len(order), pool):
         rows: list[list[tuple[list[int], list[int]]]] = []
@@ -59,14 +60,14 @@ def padded_batches(corpus: StoredCorpus) -> list[Batch]:
         for number in sorted(order[first : first + pool], key=lambda n: int(corpus.source.lengths[n])):
             rows.append([(corpus.source.sentence(number), corpus.target.sentence(number))])
             tokens += int(corpus.target.lengths[number])
-            if tokens >= TOKENS:
+            if tokens >= size:
                 batches.append(batch_of(rows, begin=0, end=1))
                 rows, tokens = [], 0
     draw.shuffle(batches)
     return batches
 
 
-def ours(corpus: StoredCorpus, vocabulary: int) -> Step:
+def ours(corpus: StoredCorpus, vocabulary: int, size: int) -> Step:
     settings = TransformerSettings(
         source_vocabulary=vocabulary, target_vocabulary=vocabulary, encoder_layers=3, decoder_layers=3, d_model=256,
         d_ff=1024, heads=4, dropout=DROPOUT,
@@ -75,7 +76,7 @@ def ours(corpus: StoredCorpus, vocabulary: int) -> Step:
         Transformer(settings), TrainingSettings(), device=torch.device("cpu"),
         precision=Precision("float32", None, ""), processes=Processes(), say=print,
     )  # fmt: skip
-    stream = Loader(corpus, LoaderSettings(batch_tokens=TOKENS, row_lengths=(64, 128))).batches()
+    stream = Loader(corpus, LoaderSettings(batch_tokens=size, row_lengths=(64, 128))).batches()
     numbers = iter(range(1, 10**9))
 
     def step() -> int:
@@ -143,41 +144,45 @@ def of_marian(model: Any, batch: Batch) -> Tensor:
     return result
 
 
+def measure(corpus: StoredCorpus, vocabulary: int, size: int, rounds: int) -> tuple[dict[str, list[float]], float]:
+    """Target tokens a second of each program in each round, and how full the peers' batches are."""
+    batches = padded_batches(corpus, size)
+    programs: dict[str, Step] = {
+        "Regard": ours(corpus, vocabulary, size),
+        "transformers, Marian": peer(marian(vocabulary), of_marian, batches),
+        "torch.nn.Transformer": peer(TorchTransformer(vocabulary), lambda model, batch: model(batch), batches),
+    }
+    speeds: dict[str, list[float]] = {name: [] for name in programs}
+    for _ in range(rounds + 1):
+        for name, step in programs.items():
+            began = time.perf_counter()
+            tokens = sum(step() for _ in range(8192 // size))
+            speeds[name].append(tokens / (time.perf_counter() - began))
+    filled = sum(batch.tokens for batch in batches) / sum(batch.labels.numel() for batch in batches)
+    return {name: values[1:] for name, values in speeds.items()}, filled
+
+
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--rounds", type=int, default=7)
-    parser.add_argument("--steps", type=int, default=3)
     options = parser.parse_args()
     torch.manual_seed(0)
     sources, targets = lines("en"), lines("de")
     tokenisers = train(sources, targets, TokeniserSettings(vocabulary=8_000))
     encoded = [tokenisers.source.encode_batch(side) for side in (sources, targets)]
+    title = f"{torch.get_num_threads()} threads, medians of {options.rounds} rounds"
+    table = Table("tokens a batch", "program", "target tokens/s", "ours is", title=title)
     with tempfile.TemporaryDirectory() as folder:
         corpus = store(Path(folder) / "corpus", list(zip(*encoded, strict=True)), begin=0, end=1, vocabulary=8_000)
-        batches, vocabulary = padded_batches(corpus), tokenisers.source.size
-        programs: dict[str, Step] = {
-            "Regard": ours(corpus, vocabulary),
-            "transformers, Marian": peer(marian(vocabulary), of_marian, batches),
-            "torch.nn.Transformer": peer(TorchTransformer(vocabulary), lambda model, batch: model(batch), batches),
-        }
-        speeds: dict[str, list[float]] = {name: [] for name in programs}
-        for _ in range(options.rounds + 1):
-            for name, step in programs.items():
-                began = time.perf_counter()
-                tokens = sum(step() for _ in range(options.steps))
-                speeds[name].append(tokens / (time.perf_counter() - began))
-    medians = {name: statistics.median(values[1:]) for name, values in speeds.items()}
-    threads = torch.get_num_threads()
-    table = Table(
-        "program", "target tokens/s", "ours is", title=f"{threads} threads, medians of {options.rounds} rounds"
-    )
-    for name, median in medians.items():
-        table.add_row(name, f"{median:,.0f}", f"{medians['Regard'] / median:.2f} x")
+        for size in (8192, 2048):
+            speeds, filled = measure(corpus, tokenisers.source.size, size, options.rounds)
+            medians = {name: statistics.median(values) for name, values in speeds.items()}
+            for name, median in medians.items():
+                table.add_row(f"{size:,}", name, f"{median:,.0f}", f"{medians['Regard'] / median:.2f} x")
+            print(f"{size} tokens a batch; the peers' batches are {filled:.0%} full of target tokens")
+            for name, values in speeds.items():
+                print(" ", name, *(f"{value:,.0f}" for value in values))
     Console(width=90).print(table)
-    filled = sum(batch.tokens for batch in batches) / sum(batch.labels.numel() for batch in batches)
-    print(f"The peers' batches are {filled:.0%} full of target tokens.")
-    for name, values in speeds.items():
-        print(name, *(f"{value:,.0f}" for value in values[1:]))
 
 
 if __name__ == "__main__":
