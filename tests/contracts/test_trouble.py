@@ -14,7 +14,7 @@ from regard.batches.loader import Loader, LoaderSettings
 from regard.batches.rows import Batch
 from regard.training.checkpoints import Checkpoints, Progress
 from regard.training.distribution import Processes
-from regard.training.events import Event, Journal, Said, Validated
+from regard.training.events import Event, Journal, Said, Stepped, Validated
 from regard.training.loop import Trainer
 from regard.training.loss import LeanCrossEntropy, Losses, smoothed_cross_entropy
 from regard.training.optimisation import Optimisation
@@ -245,3 +245,12 @@ def test_a_peak_a_constant_and_a_cooldown_change_the_rate_as_they_say() -> None:
     assert rate(1000, settings, d_model=512) == 0.0
     constant = TrainingSettings(steps=1000, warmup=100, peak_rate=0.01, schedule="constant")
     assert rate(100, constant, d_model=512) == rate(1000, constant, d_model=512) == 0.01
+
+
+def test_steps_are_reported_however_often_validation_comes_between(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("regard.training.loop._LOG_SECONDS", 0.05)
+    run = Run(tmp_path, steps=60, validation=ValidationSettings(every=1))
+    assert run.go()
+    assert len([event for event in run.view.events if isinstance(event, Stepped)]) >= 2

@@ -130,6 +130,7 @@ class Trainer:
 
     def _look(self, validate: Validate) -> bool:
         """Looks at the validation set; False where patience is at its end."""
+        began = time.monotonic()
         told = validate(self.progress.step)
         best = self.progress.best_loss is None or told.loss < self.progress.best_loss
         if best:
@@ -140,7 +141,7 @@ class Trainer:
         self.journal.tell(told._replace(best=best))
         if best and self.processes.first:
             self._try_to_write(lambda: self.checkpoints.save_best(self.progress, self.weights()))
-        self._window = _Window(self.device)
+        self._window.began += time.monotonic() - began  # it is not training that took so long
         patience = self.validation.patience
         if patience is None or self.progress.waited < patience:
             return True
