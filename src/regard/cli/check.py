@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from regard.text.findings import Finding
     from regard.text.inspection import Inspection
+    from regard.text.languages import Profile
     from regard.text.statistics import SideStatistics
     from regard.text.tally import Tally
     from regard.training.advice import Advice
@@ -151,18 +152,37 @@ def _estimate(needs: Estimate) -> list[str]:
     return [f"[bold]Estimate[/]: {size}, {work} on this machine", f"  A rough one, from {speed}."]
 
 
+_ROWS = (
+    "characters",
+    "  a line, mean",
+    "  median",
+    "  90%",
+    "  longest",
+    "words",
+    "  a line, mean",
+    "  longest",
+    "different characters",
+    "looks like",
+)
+
+
 def _sides(found: Inspection) -> Table:
-    table = Table("", "characters", "mean", "median", "90%", "max", "words", "mean", "max", box=None, pad_edge=False)
-    table.add_column("different characters")
-    table.add_column("looks like")
-    for column in table.columns[1:-1]:
+    languages, profiles = found.corpus.languages, found.profiles
+    table = Table("", f"source {languages.source}", f"target {languages.target}", box=None, pad_edge=False)
+    columns = [
+        [*_figures(side), _looks(profile)]
+        for side, profile in ((found.source, profiles.source), (found.target, profiles.target))
+    ]
+    for row in zip(_ROWS, *columns, strict=True):
+        table.add_row(*row)
+    for column in table.columns[1:]:
         column.justify = "right"
-    profiles = found.profiles
-    for name, side, profile in (("source", found.source, profiles.source), ("target", found.target, profiles.target)):
-        scripts = "+".join(script for script, share in profile.scripts().items() if share >= 0.01)
-        looks = ", ".join(part for part in (profile.language(), scripts) if part)
-        table.add_row(f"{name} {getattr(found.corpus.languages, name)}", *_figures(side), looks)
     return table
+
+
+def _looks(profile: Profile) -> str:
+    scripts = "+".join(script for script, share in profile.scripts().items() if share >= 0.01)
+    return ", ".join(part for part in (profile.language(), scripts) if part)
 
 
 def _figures(side: SideStatistics) -> list[str]:
