@@ -55,6 +55,10 @@ def test_one_command_makes_a_finished_model_folder(finished: Path) -> None:
         assert loaded.description.scores["signatures"]["bleu"].startswith("nrefs:1|case:mixed")
         assert loaded.description.training["corpus"]["kept"] <= 300
     assert "held out" in (finished / "README.md").read_text()
+    assert "| averaged (this folder) |" in (finished / "README.md").read_text()
+    assert "| best checkpoint (this folder) |" in (finished / "best" / "README.md").read_text()
+    assert "[report.html](../report.html)" in (finished / "best" / "README.md").read_text()
+    assert "\nregard train " in (finished / "README.md").read_text()
 
 
 def test_the_final_weights_are_the_mean_of_the_last_checkpoints(finished: Path) -> None:

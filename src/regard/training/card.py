@@ -35,13 +35,14 @@ _TRAINING = (
 )
 
 
-def card(summary: Summary) -> str:
-    """The card, in Markdown."""
+def card(summary: Summary, *, best: bool = False) -> str:
+    """The card, in Markdown, of the averaged weights or of the best ones, whose folder is within that of the others."""
+    name = f"{summary.name}/best" if best else summary.name
     parts = [
-        f"# {_text(summary.name)}",
-        _what(summary),
-        f"## Use\n\n{_use(summary)}",
-        f"## Scores\n\n{_scores(summary)}",
+        f"# {_text(name)}",
+        _what(summary, report="../report.html" if best else "report.html"),
+        f"## Use\n\n{_use(name)}",
+        f"## Scores\n\n{_scores(summary, best=best)}",
         f"## Data\n\n{_data(summary)}",
         f"## Licence\n\n{LICENCE}",
         f"## Training\n\n{_training(summary)}",
@@ -50,29 +51,32 @@ def card(summary: Summary) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def _what(summary: Summary) -> str:
+def _what(summary: Summary, *, report: str) -> str:
     source, target = _sides(summary)
     version = _text(summary.machine.get("regard", ""))
     return (
         f"Translates {_text(source)} to {_text(target)}. A {_text(summary.architecture)} model with "
         f"{figures.count(summary.parameters)} parameters, trained with Regard {version}".rstrip()
-        + ". How training went is in [report.html](report.html)."
+        + f". How training went is in [report.html]({report})."
     )
 
 
-def _use(summary: Summary) -> str:
-    shell = _code(f'echo "A sentence." | regard translate {quote(summary.name)}', "sh")
-    name = json.dumps(summary.name, ensure_ascii=False)
-    python = _code(f'import regard\n\ntranslator = regard.load({name})\ntranslator.translate("A sentence.")', "python")
+def _use(name: str) -> str:
+    shell = _code(f'echo "A sentence." | regard translate {quote(name)}', "sh")
+    path = json.dumps(name, ensure_ascii=False)
+    python = _code(f'import regard\n\ntranslator = regard.load({path})\ntranslator.translate("A sentence.")', "python")
     return f"{shell}\n\n{python}"
 
 
-def _scores(summary: Summary) -> str:
+def _scores(summary: Summary, *, best: bool) -> str:
     """A row for each set of weights; signatures beneath."""
     names = list(dict.fromkeys(name for scores in summary.scores.values() for name in scores))
     if not names:
         return f"None were taken. {_text(summary.validation)}".strip()
-    about = {"averaged": "averaged (this folder)", "best": "best checkpoint (best/)"}
+    about = {
+        "averaged": "averaged (the folder above)" if best else "averaged (this folder)",
+        "best": "best checkpoint (this folder)" if best else "best checkpoint (best/)",
+    }
     titles = [_SCORES[name][0] if name in _SCORES else _text(figures.metric_title(name)) for name in names]
     rows = [
         [_text(about.get(weights, weights)), *(_score(name, scores.get(name)) for name in names)]

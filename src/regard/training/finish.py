@@ -95,7 +95,7 @@ def _save(done: Finished, weights: Mapping[str, Tensor], folder: Path, summary: 
         training={"tokenisers": done.tokenisers.hash, **{key: getattr(summary, key) for key in _DESCRIBED}},
         scores={**summary.scores, "signatures": summary.signatures},
         tokeniser=done.tokenisers.files(),
-        card=card(summary),
+        card=card(summary, best=folder.name == BEST and folder != done.around.out),
         beside_others=True,
     )
 

@@ -81,7 +81,8 @@ def train(
         goes_on = resume or restarted()
         found = _recipe(folder, options, preset, recipe, settings, goes_on) if team.first else None
         checked, reasons = team.share(found)
-        command = shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]])
+        program = Path(sys.argv[0]).name.replace("__main__.py", "regard")
+        command = shlex.join([program, *sys.argv[1:]])
         with view(checked.training) if view and team.first else nullcontext() as watching:
             journal = Journal(folder / METRICS, watching, also_tell) if team.first else Journal(None, None)
             for reason in reasons:
