@@ -231,3 +231,15 @@ def test_a_model_is_adapted_to_new_data_with_old_data_mixed_in(data: Path, finis
     recipe = json.loads((tmp_path / "adapted" / "training" / "recipe.json").read_text())
     assert recipe["training"]["schedule"] == "constant"
     assert Path(recipe["data"]["adapt"]).samefile(finished)
+
+
+def test_a_folder_with_test_sets_in_it_is_warned_of(tmp_path: Path) -> None:
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    corpus(folder / "train.tsv")
+    corpus(folder / "test.tsv", pairs=30, seed=5)
+    told = run(folder, tmp_path / "out", "--steps", "2", "--checkpoint-every", "2")
+    assert told.returncode == 0, told.stderr
+    assert "test.tsv are named like test or validation sets, and are trained on." in told.stderr
+    alone = run(folder / "train.tsv", tmp_path / "alone", "--steps", "2", "--checkpoint-every", "2")
+    assert "Warning" not in alone.stderr

@@ -13,6 +13,10 @@ from regard.batches.preparation import prepare
 from regard.batches.shuffle import shuffled
 from regard.batches.splitting import hold_out
 from regard.errors import TrainingError
+from regard.text.bad_input import BadInput
+from regard.text.formats import Reading
+from regard.text.held_out import named_like_test_sets
+from regard.text.pairs import Languages
 from regard.tokens import Tokenisers
 from regard.tokens import train as train_tokenisers
 from regard.training.events import Preparing
@@ -54,6 +58,7 @@ def make_tokenisers(recipe: Recipe, around: Surroundings) -> Tokenisers:
 
 def make_corpora(recipe: Recipe, around: Surroundings, tokenisers: Tokenisers) -> Corpora:
     """Prepares what is trained on, and reads or holds out what is not."""
+    _warn_of_test_sets(recipe, around)
     corpus = _training(recipe, around, tokenisers)
     if recipe.data.valid:
         source = recipe.source(recipe.data.valid)
@@ -72,6 +77,18 @@ def make_corpora(recipe: Recipe, around: Surroundings, tokenisers: Tokenisers) -
         "were held out of the training data."
     )
     return Corpora(rest, HeldOut.of(held, tokenisers), sentence)
+
+
+def _warn_of_test_sets(recipe: Recipe, around: Surroundings) -> None:
+    """A folder often holds the test set as well, and a model that was trained on it cannot be measured by it."""
+    data = recipe.data
+    reading = Reading(Languages(data.source, data.target), BadInput(skip=True), data.columns)
+    names, beside_training = named_like_test_sets(data.files, reading, format=data.format)
+    if names and beside_training:
+        around.journal.say(
+            f"Warning: {', '.join(names)} are named like test or validation sets, and are trained on.\n"
+            "  If they are, stop here, and name the training files alone."
+        )
 
 
 def _how_many(recipe: Recipe, corpus: StoredCorpus) -> int:
