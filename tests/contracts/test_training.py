@@ -72,6 +72,7 @@ def test_the_final_weights_are_the_mean_of_the_last_checkpoints(finished: Path) 
 
 def test_the_journal_has_losses_rates_and_validations(finished: Path) -> None:
     assert [event["step"] for event in events(finished, "validated")] == [10, 20, 30, 40]
+    assert [event["step"] for event in events(finished, "saved")] == [5, 10, 15, 20, 25, 30, 35, 40]
     assert [bool(event["scores"]) for event in events(finished, "validated")] == [False, True, False, True]
     last = events(finished, "stepped")[-1]
     assert last["step"] == 40

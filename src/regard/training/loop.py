@@ -54,7 +54,7 @@ class Trainer:
         self.processes, self.device = optimisation.processes, optimisation.device
         self.progress = Progress()
         self._began = self._saved = time.monotonic()
-        self._bad = self._failures = 0
+        self._bad = self._failures = self._saved_step = 0
         self._window = _Window(self.device)
 
     def resume(self) -> bool:
@@ -65,7 +65,7 @@ class Trainer:
         self.progress, weights, moments = found
         self.optimisation.restore(weights, moments)
         self._began = time.monotonic() - self.progress.seconds
-        self._bad = 0
+        self._bad, self._saved_step = 0, self.progress.step
         self._window = _Window(self.device)
         return True
 
@@ -160,12 +160,13 @@ class Trainer:
 
     def save(self, *, stopped: bool = False) -> None:
         """Writes a checkpoint. A failure costs nothing but this one, unless it happens again and again."""
-        if self.processes.first and self.progress.step:
+        if self.processes.first and self.progress.step != self._saved_step:
             began = time.monotonic()
 
             def write() -> None:
                 moments = self.optimisation.moments()
                 place = self.checkpoints.save(self.progress, self.weights(), moments, stopped=stopped)
+                self._saved_step = self.progress.step
                 self.checkpoints.prune(keep=self.settings.averaged_checkpoints)
                 self.journal.tell(Saved(self.progress.step, str(place), time.monotonic() - began))
 

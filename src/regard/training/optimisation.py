@@ -18,6 +18,8 @@ from regard.training.loss import Losses, LossOf
 from regard.training.precision import Precision, worth_compiling
 from regard.training.settings import TrainingSettings
 
+_FIRST_SCALE = 1024.0  # of fp16's loss: low enough not to lose the first steps, and it grows
+
 Say = Callable[[str], None]
 
 
@@ -57,7 +59,7 @@ class Optimisation:
             eps=settings.adam_epsilon,
             fused=True,
         )
-        self.scaler = torch.amp.GradScaler(device.type, enabled=precision.name == "fp16")
+        self.scaler = torch.amp.GradScaler(device.type, init_scale=_FIRST_SCALE, enabled=precision.name == "fp16")
         loss = LossOf(model, label_smoothing=settings.label_smoothing)
         if worth_compiling(device, settings.compile):
             loss.compile(dynamic=False)
