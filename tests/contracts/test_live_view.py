@@ -9,7 +9,7 @@ import pytest
 from rich.console import Console
 
 from regard.cli.live import PlainView, TerminalView, view
-from regard.training.events import Event, Said, Saved
+from regard.training.events import Event, Preparing, Said, Saved
 from summaries import events, stepped, validated
 
 
@@ -185,3 +185,13 @@ def test_the_view_is_no_command_and_imports_nothing_heavy() -> None:
     told = subprocess.run([sys.executable, "-m", "regard", "live"], capture_output=True, text=True, check=False)
     assert told.returncode == 2
     assert "No such command" in told.stderr
+
+
+def test_a_terminal_shows_a_moving_bar_and_a_count_while_the_corpus_is_prepared() -> None:
+    console = Console(file=io.StringIO(), width=100, force_terminal=True)
+    shown_to = TerminalView(console, steps=10)
+    shown_to.show(Preparing(81_920))
+    console.print(shown_to.render())
+    shown = console.file.getvalue()
+    assert "preparing the corpus: 81,920 pairs" in shown
+    assert "━" in shown

@@ -113,8 +113,11 @@ class TerminalView:
         grid.add_column(ratio=1)
         grid.add_column(justify="right", no_wrap=True)
         if self._stepped is None:
-            ready = f"preparing the corpus: {self._prepared:,} pairs" if self._prepared else "getting ready"
-            grid.add_row(self._spinner, Text(ready, style="dim"), "")
+            if self._prepared:  # how many there will be is not known before all were read, so the bar only moves
+                told = Text(f"preparing the corpus: {self._prepared:,} pairs")
+                grid.add_row(self._spinner, ProgressBar(total=None, pulse=True), told)
+            else:
+                grid.add_row(self._spinner, Text("getting ready", style="dim"), "")
             return grid
         done = share(self._stepped, self._steps, self._minutes)
         told = Text.assemble(
