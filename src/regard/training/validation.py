@@ -22,7 +22,7 @@ from regard.training.loop import perplexity
 from regard.training.loss import LossOf
 from regard.training.precision import Precision
 from regard.training.settings import TrainingSettings, ValidationSettings
-from regard.translation.decoding import search_texts
+from regard.translation.engines.torch import TorchEngine
 
 _SAMPLES = 5
 
@@ -97,7 +97,8 @@ class Validation:
     def scores(self, search: SearchSettings, *, count: int | None = None) -> tuple[dict[str, float], list[str]]:
         """BLEU and chrF of the translations of the first `count` sentences, or all, and the translations."""
         self.model.eval()
-        found = search_texts(self.model, self.tokenisers, self.held_out.sources[:count], search, device=self.device)
+        sentences = [self.tokenisers.source.encode(text) for text in self.held_out.sources[:count]]
+        found = TorchEngine(self.model, self.tokenisers, device=self.device).search(sentences, search)
         texts = [self.tokenisers.target.decode(result.hypotheses[0].ids) for result in found]
         references = [[reference] for reference in self.held_out.references[:count]]
         scored = metrics.score(["bleu", "chrf"], texts, references)

@@ -19,7 +19,8 @@ from regard.batches.rows import batch_of
 from regard.errors import ModelFolderError, TextError
 from regard.search import Hypothesis, Result, SearchSettings
 from regard.tokens import Tokenisers
-from regard.translation.decoding import search_texts
+from regard.translation.engines.engine import Engine
+from regard.translation.engines.torch import TorchEngine
 
 _WINDOW = 512  # sentences that are sorted by length together
 
@@ -64,6 +65,7 @@ class Translator:
         self.model, self.description = loaded.model, loaded.description
         self.tokenisers = Tokenisers.from_files(loaded.tokeniser)
         self.languages = self.description.languages
+        self.engine: Engine = TorchEngine(self.model, self.tokenisers, device=self.device)
 
     @overload
     def translate(  # type: ignore[overload-overlap]  # a text is not meant as its characters
@@ -111,7 +113,7 @@ class Translator:
     def _translated(self, texts: Sequence[str], search: SearchSettings) -> list[Translation]:
         wordless = {n for n, text in enumerate(texts) if not self.tokenisers.source.normalise(text)}
         others = [text for n, text in enumerate(texts) if n not in wordless]
-        results = iter(search_texts(self.model, self.tokenisers, others, search, device=self.device))
+        results = iter(self.engine.search([self.tokenisers.source.encode(other) for other in others], search))
         return [
             Translation(source=text, text=text, score=0.0, tokens=(), logprobs=())
             if n in wordless

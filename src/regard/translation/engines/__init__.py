@@ -1,0 +1,1 @@
+"""What searches sentences for a Translator: one file an engine."""
