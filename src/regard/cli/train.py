@@ -13,12 +13,12 @@ from rich.console import Console
 
 
 def command(
-    data: Annotated[list[str], typer.Argument(help="Files, folders or patterns of sentence pairs.")],
-    source: Annotated[str, typer.Option(help="The language to translate from, such as en.")],
-    target: Annotated[str, typer.Option(help="The language to translate into, such as de.")],
     out: Annotated[Path, typer.Option(help="The folder of the new model.")],
+    data: Annotated[list[str] | None, typer.Argument(help="Files, folders or patterns of sentence pairs.")] = None,
+    source: Annotated[str | None, typer.Option(help="The language to translate from, such as en.")] = None,
+    target: Annotated[str | None, typer.Option(help="The language to translate into, such as de.")] = None,
     preset: Annotated[str, typer.Option(help="The size: auto, tiny, small, base, big, or a row of Table 3.")] = "auto",
-    recipe: Annotated[Path | None, typer.Option(help="A TOML file with settings.")] = None,
+    recipe: Annotated[Path | None, typer.Option(help="A TOML file with settings, and perhaps the data.")] = None,
     set_: Annotated[list[str] | None, typer.Option("--set", help="One setting: training.warmup=2000")] = None,
     valid: Annotated[Path | None, typer.Option(help="Pairs to validate on; without them, some are held out.")] = None,
     from_model: Annotated[Path | None, typer.Option("--from", help="A model to adapt to the data.")] = None,
@@ -34,7 +34,10 @@ def command(
     resume: Annotated[bool, typer.Option("--resume", help="Go on with the run in --out.")] = False,
     tensorboard: Annotated[bool, typer.Option("--tensorboard", help="Write for TensorBoard, too.")] = False,
 ) -> None:
-    """Train a model on sentence pairs. It can be stopped at any time, and goes on with --resume."""
+    """Train a model on sentence pairs. It can be stopped at any time, and goes on with --resume.
+
+    The pairs and both languages are named here or in the recipe.
+    """
     from regard.cli import live
     from regard.training.board import board
     from regard.training.train import train
@@ -43,7 +46,7 @@ def command(
     stop = Flag()
     signals = _stop_on_signals(stop, console)
     finished = train(
-        *data,
+        *(data or ()),
         source=source,
         target=target,
         out=out,

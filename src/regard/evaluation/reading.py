@@ -11,7 +11,7 @@ from regard.evaluation.slices import Frequencies, word_counts
 from regard.text import corpus
 from regard.text.bad_input import BadInput
 from regard.text.files import bare_name, lines
-from regard.text.formats import formats
+from regard.text.formats import Reading, formats
 from regard.text.pairs import Languages
 
 
@@ -32,17 +32,49 @@ def read_held_out(path: Path, languages: Languages | None, *, more: Sequence[Pat
     else:
         _refuse_pairs(path)
         sources, references = [], [[line] for line in _lines(path)]
+    return HeldOut(path.name, _with_further(path, references, more), sources, languages)
+
+
+def read_test(
+    path: Path,
+    languages: Languages,
+    *,
+    references: Sequence[Path] = (),
+    format: str | None = None,  # noqa: A002
+    columns: tuple[int, int] | None = None,
+) -> HeldOut:
+    """A test set to translate: sentence pairs in any format, and files of further references, one in each line.
+
+    Where `references` are given, `path` can be a file of sources alone, one in each line.
+    """
+    try:
+        found = corpus.documents([path], Reading(languages, BadInput(), columns), format=format)
+    except CorpusError:
+        if format or not references or not path.is_file():
+            raise
+        sources = list(_lines(path))
+        return HeldOut(path.name, _with_further(path, [[] for _ in sources], references), sources, languages)
+    pairs = list(corpus.read([path], languages, format=format, columns=columns))
+    own = {file.resolve() for document in found for file in document.paths}
+    further = [file for file in references if file.resolve() not in own]  # `test.de` beside `test.en`, named again
+    known = _with_further(path, [[pair.target] for pair in pairs], further)
+    return HeldOut(path.name, known, [pair.source for pair in pairs], languages)
+
+
+def _with_further(path: Path, references: Sequence[Sequence[str]], more: Sequence[Path]) -> list[list[str]]:
+    """The references of each line, and those in files of further ones."""
     if not references:
         raise CorpusError(f"{path}: there is no sentence in this test set.\n  Expected is one at least.")
+    known = [list(line) for line in references]
     for file in more:
         further = list(_lines(file))
-        if len(further) != len(references):
+        if len(further) != len(known):
             raise CorpusError(
-                f"{file}: there are {len(further):,} lines, but {path} has {len(references):,} sentences.\n"
+                f"{file}: there are {len(further):,} lines, but {path} has {len(known):,} sentences.\n"
                 "  Further references stand in the same order, one in each line."
             )
-        references = [[*known, line] for known, line in zip(references, further, strict=True)]
-    return HeldOut(path.name, references, sources, languages)
+        known = [[*line, another] for line, another in zip(known, further, strict=True)]
+    return known
 
 
 def read_frequencies(paths: Sequence[Path], languages: Languages | None) -> Frequencies:
