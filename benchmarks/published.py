@@ -1,11 +1,10 @@
 """Do the recipes reach what others published? Trains many of them side by side, scores them, and prints one table.
 
-    REGARD_DATA=folder python benchmarks/published.py 'multi30k-en-de@1,2,3' 'g2p-medium@1,2,3' 'g2p-high:eng_us' \\
-        --jobs 12 --out runs --ensemble
+    REGARD_DATA=folder python benchmarks/published.py multi30k-en-de@1,2,3 g2p-medium@1,2,3 --jobs 12 --ensemble
 
 A run is `recipe`, `recipe:language,language` or `recipe:language@seed,seed`; a recipe for many languages takes all of
 them where none is named. Every run is a process of its own; small models leave a GPU idle most of the time, so a dozen
-of them share one. After each run a line of JSON is added to `runs/results.jsonl`; what is there is not run again.
+of them share one. After each run a line of JSON is added to `results.jsonl` in --out; what is there is not run again.
 To try configurations, `--only-validation` scores the validation set and never opens the test set; each
 `--variant "model.dropout=0.2 training.steps=4000"` is one more configuration of every run.
 """
@@ -126,12 +125,17 @@ def scores(run: Run, folders: Sequence[Path], arguments: argparse.Namespace) -> 
     files = {"valid": recipe.data.valid, "test": None if arguments.only_validation else tables["test"]["file"]}
     result: Result = {"parameters": sum(weight.numel() for weight in translator.model.parameters())}
     for name, file in files.items():
-        if file:
-            found = score_file(translator, recipe, recipe.test.model_copy(update={"file": file}))
-            result[name] = {score.metric: score.value for score in found.scores}
-            result["signatures"] = {score.metric: score.signature for score in found.scores}
-            result[f"{name}_details"] = {score.metric: dict(score.details) for score in found.scores}
-            (folders[0] / f"{name}-{len(folders)}.txt").write_text("\n".join(found.translations) + "\n")
+        if name == "valid" and len(folders) == 1:
+            found = json.loads((folders[0] / "test.json").read_text())["scores"]  # the run has done that itself
+        elif file:
+            scored = score_file(translator, recipe, recipe.test.model_copy(update={"file": file}))
+            found = scored.table()["scores"]
+            (folders[0] / f"{name}-{len(folders)}.txt").write_text("\n".join(scored.translations) + "\n")
+        else:
+            continue
+        result[name] = {score["metric"]: score["value"] for score in found}
+        result[f"{name}_details"] = {score["metric"]: score["details"] for score in found}
+        result["signatures"] = {score["metric"]: score["signature"] for score in found}
     return result
 
 
@@ -302,31 +306,43 @@ def ensembles(todo: Sequence[Run], done: dict[Run, Result]) -> Iterator[Run]:
 
 def table(done: dict[Run, Result]) -> str:
     """Markdown: a row for each recipe, language and variant, over its seeds, and the mean over languages."""
-    groups: dict[tuple[str, tuple[str, ...], str], dict[str, list[Result]]] = defaultdict(lambda: defaultdict(list))
+    groups: dict[tuple[str, tuple[str, ...], str], dict[str, dict[tuple[int, ...], Result]]]
+    groups = defaultdict(lambda: defaultdict(dict))
     for run, result in done.items():
         kind = f"ensemble of {len(run.seeds)}" if len(run.seeds) > 1 else "single"
-        groups[run.recipe, run.settings, kind][run.language].append(result)
-    rows = ["| recipe | settings | language | models | metric | valid | test | seconds a run |"]
+        groups[run.recipe, run.settings, kind][run.language][run.seeds] = result
+    rows = [_row("recipe", "settings", "language", "models", "metric", "valid", "test", "seconds a run")]
     rows += ["|" + " --- |" * 8]
     for (recipe, settings, kind), languages in sorted(groups.items()):
-        first = next(iter(languages.values()))[0]
-        metric = next(iter(first["valid"]))
-        means = []
+        metric = next(iter(next(iter(next(iter(languages.values())).values()))["valid"]))
         for language, results in sorted(languages.items()):
-            cells = [_mean([result.get(part, {}).get(metric) for result in results]) for part in ("valid", "test")]
-            means.append([_plain_mean(result.get(part, {}).get(metric) for result in results) for part in _PARTS])
-            seconds = statistics.mean(result["seconds"] for result in results)
+            cells = [_mean([_value(result, part, metric) for result in results.values()]) for part in _PARTS]
+            seconds = statistics.mean(result["seconds"] for result in results.values())
             models = kind if len(results) == 1 else f"{len(results)} {kind}"
-            shown = " ".join(settings)
-            rows.append(f"| {recipe} | {shown} | {language} | {models} | {metric} | {' | '.join(cells)} | {seconds:.0f} |")
+            rows.append(_row(recipe, " ".join(settings), language, models, metric, *cells, f"{seconds:.0f}"))
         if len(languages) > 1:
-            cells = [_figure(_plain_mean(column)) for column in zip(*means, strict=True)]
-            shown = " ".join(settings)
-            rows.append(f"| {recipe} | {shown} | mean of {len(languages)} | {kind} | {metric} | {' | '.join(cells)} | |")
+            cells = [_mean(_over_languages(languages, part, metric)) for part in _PARTS]
+            rows.append(_row(recipe, " ".join(settings), f"mean of {len(languages)}", kind, metric, *cells, ""))
     return "\n".join(rows)
 
 
 _PARTS = ("valid", "test")
+
+
+def _over_languages(languages: dict[str, dict[tuple[int, ...], Result]], part: str, metric: str) -> list[float | None]:
+    """For each seed that all languages have, the mean over the languages."""
+    shared = set.intersection(*(set(results) for results in languages.values()))
+    columns = [[_value(results[seeds], part, metric) for results in languages.values()] for seeds in sorted(shared)]
+    return [_plain_mean(column) for column in columns]
+
+
+def _value(result: Result, part: str, metric: str) -> float | None:
+    value: float | None = result.get(part, {}).get(metric)
+    return value
+
+
+def _row(*cells: str) -> str:
+    return f"| {' | '.join(cells)} |"
 
 
 def _plain_mean(values: Any) -> float | None:
@@ -394,7 +410,7 @@ def start_mps(out: Path) -> bool:
 
 def stop_mps() -> None:
     """Ends the service that `start_mps` began."""
-    subprocess.run(["nvidia-cuda-mps-control"], input=b"quit\n", check=False, timeout=30)
+    subprocess.run([str(shutil.which("nvidia-cuda-mps-control"))], input=b"quit\n", check=False, timeout=30)
 
 
 def options() -> argparse.ArgumentParser:

@@ -4,7 +4,7 @@ my-model/
     regard.json, weights.safetensors, tokeniser/, README.md      the model folder: the mean of the last checkpoints
     best/                                                        the model folder of the lowest validation loss
     report.html, metrics.jsonl                                   what happened
-    test.json, test.txt                                          scores and translations, where the recipe has a test set
+    test.json, test.txt                                          scores and translations of the recipe's test set
     training/                                                    recipe, tokeniser, checkpoints: to go on from
 """
 

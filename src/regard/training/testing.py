@@ -1,4 +1,4 @@
-"""The test set of a recipe, scored when training has ended as `regard evaluate` does it, by the model that is on disk."""
+"""The test set of a recipe, scored at the end of training as `regard evaluate` does, by the model that is on disk."""
 
 from __future__ import annotations
 
