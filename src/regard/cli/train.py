@@ -39,6 +39,7 @@ def command(
     The pairs and both languages are named here or in the recipe.
     """
     from regard.cli import live
+    from regard.cli.columns import columns_of
     from regard.training.board import board
     from regard.training.train import train
 
@@ -55,7 +56,7 @@ def command(
         settings=set_ or (),
         valid=valid,
         format=format_,
-        columns=_columns(columns),
+        columns=columns_of(columns),
         skip_bad=skip_bad,
         from_model=from_model,
         old=old or (),
@@ -72,16 +73,6 @@ def command(
     if not finished:
         console.print("Stopped, with a checkpoint. Go on with the same command and --resume.")
         raise typer.Exit(128 + signals[0] if signals else 1)
-
-
-def _columns(text: str | None) -> tuple[int, int] | None:
-    if text is None:
-        return None
-    try:
-        source, target = (int(number) for number in text.split(","))
-    except ValueError:
-        raise typer.BadParameter(f"{text!r} is not two numbers with a comma between them, such as 3,4") from None
-    return source, target
 
 
 def _stop_on_signals(stop: Flag, console: Console) -> list[int]:
