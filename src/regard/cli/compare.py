@@ -32,7 +32,7 @@ def command(
     out: Annotated[Path | None, typer.Option(help="Write a page with all of it, such as page.html.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")] = False,
 ) -> None:
-    """Compare models and translations: scores, whether the difference is more than chance, and the sentences that differ most.
+    """Compare models or translations: scores, whether they differ by more than chance, and the sentences that do most.
 
     Every system is compared with the first. A model folder translates the test set; a file holds translations, one in
     each line. Without --source and --target, the test set is a file of references.

@@ -75,15 +75,16 @@ def _show(console: Console, found: Evaluation) -> None:
         scores.add_row(f"{score.title} {arrow}", f"{score.value:.2f}", Text(score.signature, style="dim"))
     console.print(scores, soft_wrap=True)
     lengths, speed = found.lengths, found.speed
+    fast = f"{speed.sentences_per_second:,.1f} sentences/s, {speed.tokens_per_second:,.0f} tokens/s"
     facts = [
         f"perplexity {found.perplexity:.2f}" if found.perplexity is not None else "",
         f"{lengths.hypothesis_words:,} words for {lengths.reference_words:,} of the references: {lengths.ratio:.3f}",
         f"{lengths.empty:,} lines are empty" if lengths.empty else "",
-        f"{lengths.length_limited:,} lines are as long as is allowed, and may be cut off"
-        * bool(lengths.length_limited),
-        f"in {lengths.repetition_stopped:,} lines repetitions were stopped" * bool(lengths.repetition_stopped),
-        f"{speed.sentences_per_second:,.1f} sentences/s, {speed.tokens_per_second:,.0f} tokens/s, "
-        f"{speed.seconds:.1f} s, beam {found.search.beam_size}",
+        f"{lengths.length_limited:,} lines are as long as is allowed, perhaps cut off"
+        if lengths.length_limited
+        else "",
+        f"in {lengths.repetition_stopped:,} lines repetitions were stopped" if lengths.repetition_stopped else "",
+        f"{fast}: {speed.seconds:.1f} s, beam {found.search.beam_size}",
     ]
     console.print()
     for fact in filter(None, facts):
