@@ -1,6 +1,8 @@
 """`regard evaluate`, `regard compare` with models, and recipes from data to score."""
 
+import gzip
 import json
+import runpy
 import subprocess
 import sys
 from pathlib import Path
@@ -22,6 +24,7 @@ from regard.translation.translator import Translator
 from runs import SMALL, corpus, environment
 
 ROOT = Path(__file__).parents[2]
+BENCHMARK = ROOT / "benchmarks" / "published.py"
 RECIPES = sorted((ROOT / "recipes").glob("*.toml"))
 LANGUAGES = Languages("en", "de")
 
@@ -214,3 +217,38 @@ def test_what_is_wrong_with_a_recipe_is_told(tmp_path: Path) -> None:
         assert said in str(error.value)
     with pytest.raises(RegardError, match=r"what to train on is not said: files, source, target\."):
         regard.train(out=tmp_path / "out", device="cpu")
+
+
+def test_the_runner_trains_a_recipe_scores_it_and_prints_a_table(tmp_path: Path) -> None:
+    folder = tmp_path / "sigmorphon2021-g2p" / "low"
+    folder.mkdir(parents=True)
+    words = [(word, " ".join(reversed(word))) for word in ("abc", "bca", "cab", "acb", "bac", "cba")]
+    for part in ("train", "dev", "test"):
+        (folder / f"ita_{part}.tsv.gz").write_bytes(
+            gzip.compress("".join(f"{word}\t{sounds}\n" for word, sounds in words).encode())
+        )
+    small = ("model.d_model=8", "model.d_k=2", "model.d_v=2", "model.d_ff=8", "training.batch_tokens=128")
+    sets = [part for setting in (*small, "test.beam_size=1") for part in ("--set", setting)]
+    told = subprocess.run(
+        [sys.executable, BENCHMARK, "g2p-low:ita", "--steps", "2", "--out", "runs", "--device", "cpu", *sets],
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+        env=environment(tmp_path / "cache") | {"REGARD_DATA": str(tmp_path)},
+        check=False,
+        timeout=300,
+    )
+    assert told.returncode == 0, told.stderr
+    (line,) = (tmp_path / "runs" / "results.jsonl").read_text().splitlines()
+    result = json.loads(line)
+    assert (result["recipe"], result["language"], result["seeds"]) == ("g2p-low", "ita", [1])
+    assert set(result["valid"]) == set(result["test"]) == {"word_error_rate", "phoneme_error_rate"}
+    value = result["test"]["word_error_rate"]
+    assert f"| g2p-low |  | ita | single | word_error_rate | {value:.2f} | {value:.2f} |" in told.stdout
+
+
+def test_the_runners_ensemble_of_a_model_with_itself_is_that_model(trained: Path, found: Evaluation) -> None:
+    published = runpy.run_path(str(BENCHMARK))
+    twice = published["together"]([trained / "model", trained / "model"], "cpu")
+    sources = read_test(trained / "test.en-de.tsv", LANGUAGES).sources
+    assert [each.text for each in twice.translate(sources)] == list(found.translations)
