@@ -1,17 +1,36 @@
-"""What every engine is: sentences in, what the search found for each out, in the same order."""
+"""What every engine is: sentences in, what the search found for each out, in the same order.
+
+An engine is one file in this folder, with an `ENGINE`: how well it suits what was loaded, and how it is opened.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Protocol
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol
+from zlib import crc32
 
+import torch
+from torch import Tensor
+
+from regard.modelfolder import ModelFolder
+from regard.models.verbs import Rows
 from regard.search import Request, Result, SearchSettings
+from regard.search.request import Phrase
+from regard.tokens import Tokenisers
 
 
 class Engine(Protocol):
     """A model that is ready to translate ids."""
 
     name: str  # what people call it: torch, ctranslate2
+
+    def accepts(self, settings: SearchSettings, *, constrained: bool) -> bool:
+        """Whether it can search like this, and, if `constrained`, with prefixes, banned and required phrases.
+
+        What it does not accept is searched by the engine `torch`, which accepts everything.
+        """
 
     def search(
         self, sentences: Sequence[Sequence[int]], settings: SearchSettings, *, requests: Sequence[Request] | None = None
@@ -22,6 +41,48 @@ class Engine(Protocol):
         """
 
 
+@dataclass(frozen=True, kw_only=True)
+class Loaded:
+    """What an engine is opened for: a model, or several that make an ensemble, in the order of their folders."""
+
+    folders: tuple[Path, ...]
+    members: tuple[ModelFolder, ...]
+    tokenisers: Tokenisers
+    device: torch.device
+
+
+class EngineFile(NamedTuple):
+    """What an engine's file says of it."""
+
+    suits: Callable[[Loaded], int]  # for `auto`, which takes the highest; 0: only on request
+    open: Callable[[Loaded], Engine]
+
+
+class Decoding(Protocol):
+    """The verbs that a search needs: those of a model, or of several together."""
+
+    def encode(self, source: Rows) -> Any:
+        """The source, read once."""
+
+    def start(self, memory: Any, *, width: int = 1) -> Any:
+        """A decoder that has said nothing yet, with `width` hypotheses for each sentence."""
+
+    def step(self, tokens: Tensor, state: Any) -> tuple[Tensor, Any]:
+        """[N * width] the words said last -> [N * width, V] logits for the next."""
+
+
 def plain_requests(sentences: Sequence[Sequence[int]]) -> list[Request]:
     """A request for each sentence, without constraints."""
-    return [Request(source_length=len(sentence), number=number) for number, sentence in enumerate(sentences)]
+    return [request_for(sentence) for sentence in sentences]
+
+
+def request_for(
+    sentence: Sequence[int],
+    *,
+    prefix: Phrase = (),
+    banned: tuple[Phrase, ...] = (),
+    required: tuple[Phrase, ...] = (),
+) -> Request:
+    """The request for a sentence. Its number is made of its ids, so that samples do not depend on its neighbours."""
+    number = crc32(" ".join(map(str, sentence)).encode())
+    return Request(source_length=len(sentence), number=number, prefix=prefix, banned=banned, required=required)
