@@ -1,6 +1,6 @@
 """Where a text may be cut: after sentences, after clauses, between words. Joining the parts gives the text again.
 
-A sentence ends with a mark and whatever closes behind it, before white space; marks of scripts without spaces need none.
+A sentence ends with a mark and whatever closes behind it, before white space, which scripts without spaces do not need.
 Rather one cut too few than one too many: nothing is cut before a small letter, after abbreviations, initials and
 ordinals (3. März), nor within a placeholder. A line break is a cut, unless a sentence plainly goes on behind it.
 """
@@ -29,28 +29,22 @@ _LAST_WORD = re.compile(r"(\S+)$")
 _LETTERS = re.compile(r"(?:[^\W\d_]{1,2}\.)+[^\W\d_]{1,2}")  # e.g, z.B, U.S
 _BULLET = re.compile(r"[-–—•*]\s")
 
-_ABBREVIATIONS = frozenset(
-    (
-        # English
-        "mr mrs ms dr prof rev hon st jr sr gen col capt lt sgt gov sen rep vs etc no nos vol vols fig figs eq ch sec ed "
-        "eds pp inc ltd co corp dept est approx jan feb mar apr jun jul aug sep sept oct nov dec mon tue wed thu fri sat "
-        "ave blvd rd mt ft al cf viz resp "
-        # German
-        "abs abschn anm art aufl bd bez bzgl bzw ca dgl dipl ebd etw evtl ff geb gegr ggf hr hrsg ing inkl jh jr kap max "
-        "min mind mio mrd nr okt dez rd red s sog st std str tel usf usw vgl zit zzgl z zt "
-        # French
-        "m mm mme mmes mlle mlles chap env janv févr avr juil déc éd p pl tél vol "
-        # Spanish, Portuguese, Italian
-        "sr sra sres srta srtas dra ud uds vd vds pág págs núm aprox exmo exma sto sta av ing sig sigg dott avv gent geom "
-        "pag ecc cap ca "
-        # Dutch, Danish, Norwegian, Swedish
-        "dhr mevr mw drs blz bijv enz nl zgn jl bl f.eks kl mv osv pga ev st tex dvs bla ca "
-        # Polish, Czech, Slovak
-        "im np nr pl prof r ul ww zob tzw tzn mgr inż godz św tj čís např resp tzv mj obr str "
-        # Russian, Ukrainian, Bulgarian
-        "г гг ул д стр см т тыс млн млрд руб коп им проф акад рис гл ст р др пр"
-    ).split()
-)
+_ABBREVIATIONS_BY_LANGUAGE = {
+    "en": "mr mrs ms dr prof rev hon st jr sr gen capt lt sgt gov sen vs etc nos vol vols fig figs eq ch sec eds pp inc "
+    "ltd co corp dept approx jan feb mar apr jun jul aug sep sept oct nov dec tue wed thu fri ave blvd mt cf viz resp",
+    "de": "abs abschn anm aufl bd bez bzgl bzw ca dgl dipl ebd etw evtl ff geb gegr ggf hr hrsg ing inkl jh kap max min "
+    "mind mio mrd nr okt dez sog std str tel usf usw vgl zit zzgl zt",
+    "fr": "mm mme mmes mlle mlles chap env janv févr avr juil déc éd tél",
+    "es": "sra sres srta srtas dra ud uds vd vds pág págs núm aprox",
+    "it": "sig sigg dott avv gent geom pag ecc",
+    "pt": "exmo exma sto sta av",
+    "nl": "dhr mevr mw drs blz bijv enz zgn",
+    "sv": "kl mv osv pga tex dvs bla f.eks",
+    "pl": "np ul ww zob tzw tzn mgr inż godz św tj",
+    "cs": "čís např tzv mj obr",
+    "ru": "гг ул стр см тыс млн млрд руб коп им проф акад рис гл ст др пр",
+}
+_ABBREVIATIONS = frozenset(word for words in _ABBREVIATIONS_BY_LANGUAGE.values() for word in words.split())
 
 
 def sentences(text: str) -> list[str]:

@@ -1,8 +1,7 @@
 """Which word of the source a word of the translation comes from, read from the decoder's attention.
 
-The attention of the step that reads a piece, one after the step that says it, is taken: what a step looks at is
-decided by what it has read. The weights of a word are the sums of its pieces' weights; the ends do not count. A word of the
-translation is linked to the word of the source that has the most.
+The attention of the step that says a piece is taken. The weights of a word are the sums of its pieces' weights; the
+ends do not count. A word of the translation is linked to the word of the source that has the most.
 
 Shapes: T pieces and U words of the target, S pieces and W words of the source.
 """
@@ -40,7 +39,11 @@ class Aligner:
         """For each pair the linked words, (source, target), in the order of the target."""
         attention = self._forced.attention([(source.ids, target.ids) for source, target in pairs])
         return [
-            linked(weights[1:, :-1], _word_numbers(self._tokenisers.source, source), _word_numbers(self._tokenisers.target, target))
+            linked(
+                weights[:-1, :-1],
+                word_numbers(self._tokenisers.source, source),
+                word_numbers(self._tokenisers.target, target),
+            )
             for weights, (source, target) in zip(attention, pairs, strict=True)
         ]
 
@@ -59,7 +62,7 @@ def linked(weights: Tensor, source_words: Sequence[int], target_words: Sequence[
     return tuple((best[word], word) for word in dict.fromkeys(target_words) if word >= 0)
 
 
-def _word_numbers(tokeniser: Tokeniser, said: Said) -> list[int]:
+def word_numbers(tokeniser: Tokeniser, said: Said) -> list[int]:
     """The number of each piece's word in the text; -1 for a piece that is white space alone."""
     spans = word_spans(said.text)
     if not has_unspaced(said.text):

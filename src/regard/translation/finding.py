@@ -9,6 +9,7 @@ from regard.search import Hypothesis, Request, Result, SearchSettings
 from regard.text.placeholders import Placeholder
 from regard.tokens.tokeniser import Tokeniser
 from regard.translation.engines.engine import Engine
+from regard.translation.glossary import says
 from regard.translation.translation import Alignment
 
 
@@ -20,6 +21,7 @@ class Sentence:
     ids: Sequence[int]
     placeholders: tuple[Placeholder, ...] = ()
     request: Request | None = None  # what is asked of the translation, if anything
+    phrases: tuple[str, ...] = ()  # that it is to say as whole words
 
 
 @dataclass(frozen=True)
@@ -28,6 +30,7 @@ class Found:
 
     text: str
     hypothesis: Hypothesis
+    constraints_met: bool
     lost: tuple[str, ...] = ()
     alignment: Alignment | None = None  # where it is known already
 
@@ -42,21 +45,38 @@ class Finder:
         """The translations of each sentence, the best first."""
         free = [n for n, sentence in enumerate(sentences) if sentence.request is None]
         asked = [n for n, sentence in enumerate(sentences) if sentence.request is not None]
-        results: dict[int, Result] = {}
+        found: dict[int, list[Found]] = {}
         if free:
-            found = self._for(settings, constrained=False).search([sentences[n].ids for n in free], settings)
-            results |= zip(free, found, strict=True)
+            results = self._for(settings, constrained=False).search([sentences[n].ids for n in free], settings)
+            found |= {n: self._found(sentences[n], result) for n, result in zip(free, results, strict=True)}
         if asked:
             requests = [request for sentence in sentences if (request := sentence.request) is not None]
-            engine = self._for(settings, constrained=True)
-            found = engine.search([sentences[n].ids for n in asked], settings, requests=requests)
-            results |= zip(asked, found, strict=True)
-        return [[self._found(h) for h in results[n].hypotheses] for n in range(len(sentences))]
+            all_there_are = _with_all_hypotheses(settings)
+            engine = self._for(all_there_are, constrained=True)
+            results = engine.search([sentences[n].ids for n in asked], all_there_are, requests=requests)
+            for n, result in zip(asked, results, strict=True):
+                translations = self._found(sentences[n], result)
+                if settings.method == "beam":
+                    translations.sort(key=lambda other: not other.constraints_met)  # stable: else the best first
+                found[n] = translations[: settings.n_best]
+        return [found[n] for n in range(len(sentences))]
 
     def _for(self, settings: SearchSettings, *, constrained: bool) -> Engine:
         accepts = self._engine.accepts(settings, constrained=constrained)
         return self._engine if accepts else self._other()
 
-    def _found(self, hypothesis: Hypothesis) -> Found:
-        text = self._tokeniser.decode(hypothesis.ids)
-        return Found(text if text.isprintable() else self._tokeniser.normalise(text), hypothesis)
+    def _found(self, sentence: Sentence, result: Result) -> list[Found]:
+        found = []
+        for hypothesis in result.hypotheses:
+            text = self._tokeniser.decode(hypothesis.ids)
+            text = text if text.isprintable() else self._tokeniser.normalise(text)
+            met = hypothesis.constraints_met and all(says(text, phrase) for phrase in sentence.phrases)
+            found.append(Found(text, hypothesis, met))
+        return found
+
+
+def _with_all_hypotheses(settings: SearchSettings) -> SearchSettings:
+    """Ids that must be said do not say where a word ends: of all that a beam finds, one with the words is chosen."""
+    if settings.method != "beam" or settings.n_best == settings.beam_size:
+        return settings
+    return SearchSettings.read(settings.model_dump() | {"n_best": settings.beam_size}, where="translate")

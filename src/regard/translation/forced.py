@@ -48,7 +48,7 @@ class Forced:
         """For each pair, how much each position of the decoder looked at each token of the source: [T + 1, S + 1].
 
         Position t reads token t - 1 and says token t; the last says the end, and the last token of the source is its
-        end. It is the mean over the heads of one layer (`aligning_layer`), and over the members of an ensemble.
+        end. It is the mean over the heads of some layers (`aligning`), and over the members of an ensemble.
         """
         found: dict[int, Tensor] = {}
         for numbers in _batches(pairs, _BATCH_TOKENS):
@@ -67,33 +67,35 @@ class Forced:
         return Batch(sources, read, labels, sum(len(said) + 1 for _, said in pairs)).to(self._device)
 
 
-class _One:
-    """A model, of whose attentions only one is watched."""
+class _Some:
+    """Some of a model's attentions, which are watched alone."""
 
-    def __init__(self, name: AttentionName, attention: Observable) -> None:
-        self.name, self.attention = name, attention
+    def __init__(self, chosen: Mapping[AttentionName, Observable]) -> None:
+        self._chosen = chosen
 
     def attentions(self) -> Mapping[AttentionName, Observable]:
-        return {self.name: self.attention}
+        return self._chosen
 
 
-def aligning_layer(model: Model[Any, Any]) -> AttentionName:
-    """The attention over the source that shows best what was translated: that of the last layer but one."""
-    names = sorted(name for name in model.attentions() if name.kind == "decoder-source")
-    if not names:
+def aligning(model: Model[Any, Any]) -> dict[AttentionName, Observable]:
+    """The attentions over the source that show best what was translated: the last third of the decoder's.
+
+    benchmarks/alignment.py compares them.
+    """
+    over_source = {name: attention for name, attention in model.attentions().items() if name.kind == "decoder-source"}
+    if not over_source:
         raise SettingsError(
             "alignment: this model has no attention over the source, from which words could be aligned.\n"
             "  Translate without alignment, or use a model that attends, such as a Transformer."
         )
-    return names[max(0, len(names) - 2)]
+    return {name: over_source[name] for name in sorted(over_source)[-max(1, len(over_source) // 3) :]}
 
 
 def _seen(model: Model[Any, Any], batch: Batch) -> Tensor:
-    """[B, T, S] the mean over the heads."""
-    name = aligning_layer(model)
-    with watch(_One(name, model.attentions()[name])) as seen:
+    """[B, T, S] the mean over the layers and their heads."""
+    with watch(_Some(aligning(model))) as seen:
         model.states(batch)
-    return seen[name][-1].weights.mean(1)
+    return torch.stack([lookups[-1].weights.mean(1) for lookups in seen.values()]).mean(0)
 
 
 def _batches(pairs: Sequence[Pair], tokens: int) -> Iterator[list[int]]:

@@ -10,18 +10,15 @@ import re
 from collections.abc import Mapping, Sequence
 
 from regard.errors import SettingsError
-from regard.search.request import Phrase
 from regard.text.normalisation import normalise
 from regard.text.placeholders import Placeholder
 from regard.text.words import sticks
-from regard.tokens.tokeniser import Tokeniser
 
 
 class Glossary:
     """Phrases of the source, and the phrases that they must become."""
 
-    def __init__(self, entries: Mapping[str, str], tokeniser: Tokeniser) -> None:
-        self._tokeniser = tokeniser
+    def __init__(self, entries: Mapping[str, str]) -> None:
         self._exact: dict[str, str] = {}
         self._any_case: dict[str, str] = {}
         for source, target in entries.items():
@@ -33,21 +30,28 @@ class Glossary:
             (self._any_case if phrase == phrase.lower() else self._exact)[phrase] = wanted
         self._pattern = _pattern([*self._exact], [*self._any_case])
 
-    def required(self, text: str, placeholders: Sequence[Placeholder]) -> tuple[Phrase, ...]:
-        """What a translation of this text must say, in the ids of the target."""
-        wanted: dict[Phrase, None] = {}
+    def required(self, text: str, placeholders: Sequence[Placeholder]) -> tuple[str, ...]:
+        """What a translation of this text must say."""
+        wanted: dict[str, None] = {}
         for match in self._pattern.finditer(text) if self._pattern else ():
             if any(match.start() < inside.end and inside.start < match.end() for inside in placeholders):
                 continue
             found = match.group()
             phrase = self._exact.get(found) or self._any_case.get(found.lower())
             if phrase:
-                wanted[tuple(self._tokeniser.encode(phrase))] = None
+                wanted[phrase] = None
         return tuple(wanted)
 
 
+def says(text: str, phrase: str) -> bool:
+    """Whether the phrase stands in the text as whole words."""
+    return re.search(_words(phrase), text) is not None
+
+
 def _pattern(exact: list[str], any_case: list[str]) -> re.Pattern[str] | None:
-    phrases = sorted([(len(p), _words(p), "") for p in exact] + [(len(p), _words(p), "i") for p in any_case], reverse=True)
+    phrases = [(len(phrase), _words(phrase), "") for phrase in exact]
+    phrases += [(len(phrase), _words(phrase), "i") for phrase in any_case]
+    phrases.sort(reverse=True)
     return re.compile("|".join(f"(?{flag}:{words})" for _, words, flag in phrases)) if phrases else None
 
 

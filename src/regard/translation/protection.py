@@ -1,8 +1,10 @@
 """Placeholders survive translation: checked, and mended where they did not.
 
-A sentence is translated with its placeholders in it; models that were trained on such text copy them. Where some are lost or
-invented, the sentence is searched again, with the lost ones required and the invented ones banned. Where that fails, it
-is translated without them, and they are put back beside the words that they stood by, which attention tells.
+A sentence is translated with its placeholders in it; models that were trained on such text copy them. Where some are
+lost or invented, the sentence is searched again, with the lost ones required and the invented ones banned. A model
+that never saw such strings then says them anywhere, among words that make no sense. So where the search fails, or its
+words are far less likely than before, the sentence is translated without placeholders, and they are put back beside
+the words that they stood by, which attention tells.
 """
 
 from __future__ import annotations
@@ -13,7 +15,8 @@ from dataclasses import replace
 from regard.errors import SettingsError
 from regard.search import SearchSettings
 from regard.search.request import Phrase, contains
-from regard.text.placeholders import Placeholder, differences
+from regard.text.placeholders import Placeholder, differences, placeholders
+from regard.text.words import sticks
 from regard.tokens import Tokenisers
 from regard.tokens.tokeniser import Tokeniser
 from regard.translation.alignment import Aligner, Said
@@ -21,6 +24,8 @@ from regard.translation.engines.engine import request_for
 from regard.translation.finding import Finder, Found, Sentence
 from regard.translation.putting_back import Bare, put_back
 from regard.translation.translation import Alignment
+
+_LESS_LIKELY = 1.0  # in natural logarithms for each piece
 
 
 class Protection:
@@ -41,7 +46,7 @@ class Protection:
                 if sentence.placeholders and any(differences(sentence.text, found[n][0].text))
             ]
             if damaged:
-                mended = mend([sentences[n] for n in damaged], [found[n][0].text for n in damaged], settings)
+                mended = mend([sentences[n] for n in damaged], [found[n][0] for n in damaged], settings)
                 for n, other in zip(damaged, mended, strict=True):
                     found[n] = other or found[n]
         return [
@@ -52,16 +57,16 @@ class Protection:
         ]
 
     def _searched_again(
-        self, sentences: Sequence[Sentence], texts: Sequence[str], settings: SearchSettings
+        self, sentences: Sequence[Sentence], found: Sequence[Found], settings: SearchSettings
     ) -> list[list[Found] | None]:
         """Where it helps, what is found when the lost ones are required and the invented ones banned."""
-        asked = [self._asking(sentence, text) for sentence, text in zip(sentences, texts, strict=True)]
+        asked = [self._asking(sentence, before.text) for sentence, before in zip(sentences, found, strict=True)]
         possible = [sentence for sentence in asked if sentence]
-        again = iter(self._finder.find(possible, settings) if possible else ())
-        found = [next(again) if sentence else None for sentence in asked]
+        results = iter(self._finder.find(possible, settings) if possible else ())
+        again = [next(results) if sentence else None for sentence in asked]
         return [
-            others if others and not any(differences(sentence.text, others[0].text)) else None
-            for sentence, others in zip(sentences, found, strict=True)
+            others if others and _believable(sentence, before, others[0]) else None
+            for sentence, before, others in zip(sentences, found, again, strict=True)
         ]
 
     def _asking(self, sentence: Sentence, text: str) -> Sentence | None:
@@ -78,10 +83,11 @@ class Protection:
         banned = tuple(phrase for phrase in banned if phrase and not any(contains(said, phrase) for said in allowed))
         if not all(phrases):
             return None
-        return replace(sentence, request=replace(earlier, required=required, banned=(*earlier.banned, *banned)))
+        request = replace(earlier, required=required, banned=(*earlier.banned, *banned))
+        return replace(sentence, request=request, phrases=(*sentence.phrases, *lost))
 
     def _put_back(
-        self, sentences: Sequence[Sentence], _: Sequence[str], settings: SearchSettings
+        self, sentences: Sequence[Sentence], _: Sequence[Found], settings: SearchSettings
     ) -> list[list[Found] | None]:
         """What is found for the words alone, with the placeholders put back."""
         bare = [Bare.of(sentence.text, sentence.placeholders) for sentence in sentences]
@@ -103,7 +109,7 @@ class Protection:
         asked = sentence.request
         if asked is not None:
             asked = request_for(ids, prefix=asked.prefix, banned=asked.banned, required=asked.required)
-        return Sentence(text, ids, request=asked)
+        return Sentence(text, ids, request=asked, phrases=sentence.phrases)
 
     def _alignments(self, pairs: Sequence[tuple[Said, Said]]) -> list[Alignment]:
         try:
@@ -114,6 +120,28 @@ class Protection:
     def _with(self, bare: Bare, found: Found, alignment: Alignment) -> Found:
         text, links = put_back(bare, found.text, alignment)
         return replace(found, text=text, alignment=links)
+
+
+def _believable(sentence: Sentence, before: Found, after: Found) -> bool:
+    """Whether a translation that had to say placeholders has all of them, and its words are nearly as likely as before.
+
+    A placeholder with a space around it in the source touches no letter.
+    """
+    if any(differences(sentence.text, after.text)) or after.hypothesis.length_limited or not after.constraints_met:
+        return False
+    for here in sentence.placeholders:
+        apart = sentence.text[: here.start][-1:].strip(), sentence.text[here.end :][:1].strip()
+        there = [found for found in placeholders(after.text) if found.string == here.string]
+        touched = [(after.text[: found.start][-1:], after.text[found.end :][:1]) for found in there]
+        for sides in touched:
+            if any(not free and side.isalnum() and not sticks(side) for free, side in zip(apart, sides, strict=True)):
+                return False
+    return _likelihood(after) >= _likelihood(before) - _LESS_LIKELY
+
+
+def _likelihood(found: Found) -> float:
+    """The mean log-probability of its pieces."""
+    return found.hypothesis.total / len(found.hypothesis.logprobs)
 
 
 def _phrase(tokeniser: Tokeniser, text: str, placeholder: Placeholder) -> Phrase | None:

@@ -1,7 +1,7 @@
 """A sentence without its placeholders, and its translation with them.
 
-A placeholder is put back beside the word that it stood by: an opening tag before the first word that its next word became, a
-closing tag after the last that its word became, all others before what their next word became.
+A placeholder is put back beside the word that it stood by: a closing tag after the last word that the word before it
+became, all others before the first word that the word after them became.
 """
 
 from __future__ import annotations

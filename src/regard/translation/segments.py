@@ -113,4 +113,3 @@ def joined(parts: Iterable[str]) -> str:
             text = text[:-1]
         text += part
     return text
-

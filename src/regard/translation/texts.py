@@ -60,10 +60,11 @@ class Texts:
         all_ids = self.tokenisers.source.encode_batch([segment.text for segment, _ in segments])
         sentences = []
         for (segment, first), ids in zip(segments, all_ids, strict=True):
-            required = asked.glossary.required(segment.text, segment.placeholders) if asked.glossary else ()
+            phrases = asked.glossary.required(segment.text, segment.placeholders) if asked.glossary else ()
+            required = tuple(tuple(self.tokenisers.target.encode(phrase)) for phrase in phrases)
             prefix = asked.prefix if first else ()
             request = request_for(ids, prefix=prefix, required=required) if prefix or required else None
-            sentences.append(Sentence(segment.text, ids, segment.placeholders, request))
+            sentences.append(Sentence(segment.text, ids, segment.placeholders, request, phrases))
         return sentences
 
     def _aligned(self, sentences: Sequence[Sentence], found: Sequence[list[Found]]) -> list[list[Found]]:
@@ -100,7 +101,7 @@ class Texts:
             logprobs=tuple(logprob for hypothesis in hypotheses for logprob in hypothesis.logprobs),
             length_limited=any(hypothesis.length_limited for hypothesis in hypotheses),
             repetition_stopped=any(hypothesis.repetition_stopped for hypothesis in hypotheses),
-            constraints_met=all(hypothesis.constraints_met for hypothesis in hypotheses),
+            constraints_met=all(found.constraints_met for found in chosen),
             lost=tuple(string for found in chosen for string in found.lost),
         )
 

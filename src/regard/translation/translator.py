@@ -22,7 +22,7 @@ from regard.tokens import Tokenisers
 from regard.translation.alignment import Aligner
 from regard.translation.engines import Engine, Loaded, open_engine
 from regard.translation.finding import Finder
-from regard.translation.forced import Forced, aligning_layer
+from regard.translation.forced import Forced, aligning
 from regard.translation.glossary import Glossary
 from regard.translation.protection import Protection
 from regard.translation.segments import Segmenter
@@ -49,7 +49,9 @@ class Translator:
     ) -> None:
         paths = [folders] if isinstance(folders, str | Path) else list(folders)
         if not paths:
-            raise SettingsError("No model was given.\n  Give the path of a model folder, or of several for an ensemble.")
+            raise SettingsError(
+                "No model was given.\n  Give the path of a model folder, or of several for an ensemble."
+            )
         if split_over < 1:
             raise SettingsError(f"split_over = {split_over}: it must be 1 word or more.")
         self.device = _device(device)
@@ -138,11 +140,11 @@ class Translator:
             raise SettingsError(f"window = {window}: it must be 1 text or more.")
         if alignment:
             for model in self.models:
-                aligning_layer(model)
+                aligning(model)
         asked = Asked(
             search=self._within_positions(search or SearchSettings()),
             alignment=alignment,
-            glossary=Glossary(glossary, self.tokenisers.target) if glossary else None,
+            glossary=Glossary(glossary) if glossary else None,
             prefix=tuple(self.tokenisers.target.encode(prefix)),
         )
         return self._streamed(iter(texts), asked, window)
