@@ -1,8 +1,8 @@
-"""Which decoder layer's attention aligns words best, on a task whose alignment is known: words translated, and reversed.
+"""Which decoder layer's attention aligns words best, on a task whose alignment is known: reversed words.
 
 For each number of layers and some seeds a small model is trained. A row is a layer of its decoder, or the mean of the
-last two; `saying` is the attention of the step that says a piece, `reading` that of the step that reads it, one later. Each
-figure is the share of target words that are linked to the right word of the source, among translations that are right.
+last two; `saying` is the attention of the step that says a piece, `reading` that of the step that reads it, one later.
+Each figure is the share of target words that are linked to the right word, among translations that are right.
 """
 
 import random

@@ -16,8 +16,8 @@ from regard.tokens import Tokenisers, TokeniserSettings
 from regard.tokens import train as train_tokenisers
 
 LONGEST = 5
-SOURCE = "alto berin cado dumel esta fobir gan holud ikar jelo".split()
-TARGET = "zorva yuk xemil wadona vos unter tirlo sul rabek quent".split()
+SOURCE = ["alto", "berin", "cado", "dumel", "esta", "fobir", "gan", "holud", "ikar", "jelo"]
+TARGET = ["zorva", "yuk", "xemil", "wadona", "vos", "unter", "tirlo", "sul", "rabek", "quent"]
 MEANING = dict(zip(SOURCE, TARGET, strict=True))
 
 

@@ -30,10 +30,11 @@ _LETTERS = re.compile(r"(?:[^\W\d_]{1,2}\.)+[^\W\d_]{1,2}")  # e.g, z.B, U.S
 _BULLET = re.compile(r"[-–—•*]\s")
 
 _ABBREVIATIONS_BY_LANGUAGE = {
-    "en": "mr mrs ms dr prof rev hon st jr sr gen capt lt sgt gov sen vs etc nos vol vols fig figs eq ch sec eds pp inc "
-    "ltd co corp dept approx jan feb mar apr jun jul aug sep sept oct nov dec tue wed thu fri ave blvd mt cf viz resp",
-    "de": "abs abschn anm aufl bd bez bzgl bzw ca dgl dipl ebd etw evtl ff geb gegr ggf hr hrsg ing inkl jh kap max min "
-    "mind mio mrd nr okt dez sog std str tel usf usw vgl zit zzgl zt",
+    "en": "mr mrs ms dr prof rev hon st jr sr gen capt lt sgt gov sen vs etc nos vol vols fig figs eq ch sec eds pp "
+    "inc ltd co corp dept approx jan feb mar apr jun jul aug sep sept oct nov dec tue wed thu fri ave blvd mt cf "
+    "viz resp",
+    "de": "abs abschn anm aufl bd bez bzgl bzw ca dgl dipl ebd etw evtl ff geb gegr ggf hr hrsg ing inkl jh kap max "
+    "min mind mio mrd nr okt dez sog std str tel usf usw vgl zit zzgl zt",
     "fr": "mm mme mmes mlle mlles chap env janv févr avr juil déc éd tél",
     "es": "sra sres srta srtas dra ud uds vd vds pág págs núm aprox",
     "it": "sig sigg dott avv gent geom pag ecc",

@@ -149,11 +149,11 @@ def _phrase(tokeniser: Tokeniser, text: str, placeholder: Placeholder) -> Phrase
 
     None where no ids give back exactly this string, as with words that have no id.
     """
-    string = placeholder.string
-    before = text[: placeholder.start]
-    if before and not before[-1].isspace():
-        alone, together = tokeniser.encode("a"), tokeniser.encode(f"a{string}")
-        if together[: len(alone)] == alone and tokeniser.decode(together) == f"a{string}":
+    string, before = placeholder.string, text[: placeholder.start]
+    if before:
+        whole = f"a {string}" if before[-1].isspace() else f"a{string}"
+        alone, together = tokeniser.encode("a"), tokeniser.encode(whole)
+        if together[: len(alone)] == alone and tokeniser.decode(together) == whole:
             return tuple(together[len(alone) :])
     ids = tokeniser.encode(string)
     return tuple(ids) if tokeniser.decode(ids) == string else None

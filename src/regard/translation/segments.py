@@ -74,9 +74,15 @@ class Segmenter:
             yield from self._shortened(sentence, (clauses, pieces_between_spaces, self._characters))
 
     def _shortened(self, text: str, ways: Sequence[Callable[[str], list[str]]]) -> Iterator[str]:
-        """The text in parts that fit, cut in the first of the ways that helps, each as long as it can be."""
-        if not ways or self._fits(text, _MOST_WORDS):
+        """The text in parts that fit, cut in the first of the ways that helps, each as long as it can be.
+
+        The parts of the last way surely fit.
+        """
+        if self._fits(text, _MOST_WORDS):
             yield text
+            return
+        if len(ways) == 1:
+            yield from ways[0](text)
             return
         waiting, words, pieces = "", 0, 0
         for part in ways[0](text):

@@ -113,7 +113,7 @@ class Translator:
     ) -> Translation | list[Translation]:
         """The translation of a text, or of each of several, in order. A text without words stays as it is.
 
-        `search` holds all settings of the search; `beam_size`, `n_best` and `length_penalty` beside it win over its own.
+        `search` holds all settings of the search; `beam_size`, `n_best` and `length_penalty` beside it win over its.
         `alignment` links words. `glossary` says what phrases of the source become, `prefix` how translations begin.
         """
         given = {"beam_size": beam_size, "n_best": n_best, "length_penalty": length_penalty}
