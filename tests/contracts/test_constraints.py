@@ -73,9 +73,6 @@ class Forgetful:
         self.target, self.said, self.likelihood = target, said, likelihood
         self.requests: list[Request] = []
 
-    def accepts(self, _: SearchSettings, *, constrained: bool) -> bool:  # noqa: ARG002
-        return True
-
     def search(
         self, sentences: Sequence[Sequence[int]], _: SearchSettings, *, requests: Sequence[Request] | None = None
     ) -> list[Result]:
@@ -99,7 +96,7 @@ class NoAttention:
 def protected(text: str, said: str, *, likelihood: float) -> tuple[str, Forgetful]:
     tokenisers = train_tokenisers(["a"], ["b"], TokeniserSettings(kind="utf8"))
     engine = Forgetful(tokenisers.target, said, likelihood=likelihood)
-    finder = Finder(engine, lambda: engine, tokenisers.target)
+    finder = Finder(engine, tokenisers.target)
     one = Sentence(text, tokenisers.source.encode(text), tuple(placeholders(text)))
     settings = SearchSettings(beam_size=1)
     aligner: regard.translation.alignment.Aligner = NoAttention()  # type: ignore[assignment]

@@ -128,22 +128,18 @@ def test_a_short_text_of_several_sentences_stays_whole_and_lines_never_do(transl
 
 
 class Spy:
-    """An engine that remembers what it was asked for, and refuses constraints."""
+    """An engine that remembers what it was asked for."""
 
     name = "spy"
 
     def __init__(self, translator: Translator) -> None:
         self._engine, self.asked = translator.engine, list[list[int]]()
 
-    def accepts(self, _: SearchSettings, *, constrained: bool) -> bool:
-        return not constrained
-
     def search(
         self, sentences: Sequence[Sequence[int]], settings: SearchSettings, *, requests: Sequence[Request] | None = None
     ) -> list[Result]:
-        assert requests is None
         self.asked += map(list, sentences)
-        return self._engine.search(sentences, settings)
+        return self._engine.search(sentences, settings, requests=requests)
 
 
 def spied(folder: Path) -> tuple[Translator, Spy]:
@@ -167,15 +163,6 @@ def test_learned_positions_are_never_exceeded(tmp_path: Path) -> None:
     translator = regard.load(few, device="cpu")
     found = translator.translate(["alto " * 100, "x" * 100, "Gan."], beam_size=2, alignment=True)
     assert all(one.text for one in found)
-
-
-def test_constraints_go_to_an_engine_that_takes_them(trained_folder: Path) -> None:
-    translator, spy = spied(trained_folder)
-    found = translator.translate("alto gan", prefix="quent")
-    assert found.text.startswith("quent")
-    assert spy.asked == []
-    assert translator.translate("alto gan").text == translation("alto gan")
-    assert len(spy.asked) == 1
 
 
 def test_engines_are_found_by_name(trained_folder: Path, translator: Translator) -> None:

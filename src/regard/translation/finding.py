@@ -1,8 +1,8 @@
-"""Sentences in, translations of each out: which engine searches for which, and ids turned into text."""
+"""Sentences in, translations of each out: searched by an engine, and ids turned into text."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from regard.search import Hypothesis, Request, Result, SearchSettings
@@ -36,10 +36,10 @@ class Found:
 
 
 class Finder:
-    """Searches with an engine, and with another what the first does not accept."""
+    """An engine, and the tokeniser of its target."""
 
-    def __init__(self, engine: Engine, other: Callable[[], Engine], tokeniser: Tokeniser) -> None:
-        self._engine, self._other, self._tokeniser = engine, other, tokeniser
+    def __init__(self, engine: Engine, tokeniser: Tokeniser) -> None:
+        self._engine, self._tokeniser = engine, tokeniser
 
     def find(self, sentences: Sequence[Sentence], settings: SearchSettings) -> list[list[Found]]:
         """The translations of each sentence, the best first."""
@@ -47,23 +47,18 @@ class Finder:
         asked = [n for n, sentence in enumerate(sentences) if sentence.request is not None]
         found: dict[int, list[Found]] = {}
         if free:
-            results = self._for(settings, constrained=False).search([sentences[n].ids for n in free], settings)
+            results = self._engine.search([sentences[n].ids for n in free], settings)
             found |= {n: self._found(sentences[n], result) for n, result in zip(free, results, strict=True)}
         if asked:
             requests = [request for sentence in sentences if (request := sentence.request) is not None]
             all_there_are = _with_all_hypotheses(settings)
-            engine = self._for(all_there_are, constrained=True)
-            results = engine.search([sentences[n].ids for n in asked], all_there_are, requests=requests)
+            results = self._engine.search([sentences[n].ids for n in asked], all_there_are, requests=requests)
             for n, result in zip(asked, results, strict=True):
                 translations = self._found(sentences[n], result)
                 if settings.method == "beam":
                     translations.sort(key=lambda other: not other.constraints_met)  # stable: else the best first
                 found[n] = translations[: settings.n_best]
         return [found[n] for n in range(len(sentences))]
-
-    def _for(self, settings: SearchSettings, *, constrained: bool) -> Engine:
-        accepts = self._engine.accepts(settings, constrained=constrained)
-        return self._engine if accepts else self._other()
 
     def _found(self, sentence: Sentence, result: Result) -> list[Found]:
         found = []

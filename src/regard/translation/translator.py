@@ -7,7 +7,6 @@ translator.translate("Where is the station?").text
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import cached_property
 from itertools import islice, zip_longest
 from pathlib import Path
 from typing import Any, overload
@@ -20,7 +19,7 @@ from regard.modelfolder import Description, ModelFolder
 from regard.search import SearchSettings
 from regard.tokens import Tokenisers
 from regard.translation.alignment import Aligner
-from regard.translation.engines import Engine, Loaded, open_engine
+from regard.translation.engines import Loaded, open_engine
 from regard.translation.finding import Finder
 from regard.translation.forced import Forced, aligning
 from regard.translation.glossary import Glossary
@@ -63,7 +62,7 @@ class Translator:
         self._most_positions = _positions([member.description for member in self.loaded.members])
         self._forced = Forced(self.models, self.tokenisers, device=self.device)
         aligner = Aligner(self._forced, self.tokenisers)
-        finder = Finder(self.engine, lambda: self._torch, self.tokenisers.target)
+        finder = Finder(self.engine, self.tokenisers.target)
         most = _longest([member.description for member in self.loaded.members])
         self._texts = Texts(
             segmenter=Segmenter(self.tokenisers.source, split_over=split_over, most_pieces=most),
@@ -180,11 +179,6 @@ class Translator:
         if most is None or (search.max_length is not None and search.max_length < most):
             return search
         return SearchSettings.read(search.model_dump() | {"max_length": most - 1}, where="translate")
-
-    @cached_property
-    def _torch(self) -> Engine:
-        """For what the engine does not accept."""
-        return open_engine("torch", self.loaded)
 
 
 def load(

@@ -26,18 +26,13 @@ class Engine(Protocol):
 
     name: str  # what people call it: torch, ctranslate2
 
-    def accepts(self, settings: SearchSettings, *, constrained: bool) -> bool:
-        """Whether it can search like this, and, if `constrained`, with prefixes, banned and required phrases.
-
-        What it does not accept is searched by the engine `torch`, which accepts everything.
-        """
-
     def search(
         self, sentences: Sequence[Sequence[int]], settings: SearchSettings, *, requests: Sequence[Request] | None = None
     ) -> list[Result]:
         """What is found for each sentence, the source's ids without their end.
 
-        `requests` say what is asked of each translation; left out, nothing is (`plain_requests`).
+        `requests` say what is asked of each translation; left out, nothing is (`plain_requests`). An engine that cannot
+        do all that settings and requests ask for leaves such sentences to the engine `torch`, which can.
         """
 
 

@@ -29,6 +29,11 @@ class States:
         """Only these sentences go on, in this order, for every member."""
         return States(tuple(member.keep(sentences) for member in self.members))
 
+    def put(self, places: Tensor, newcomers: States) -> States:
+        """The sentences of another state take these places, for every member."""
+        pairs = zip(self.members, newcomers.members, strict=True)
+        return States(tuple(member.put(places, newcomer) for member, newcomer in pairs))
+
 
 class Ensemble:
     """The verbs of a search, for several models with the same vocabularies."""

@@ -26,10 +26,6 @@ class TorchEngine:
     def __init__(self, model: Decoding, tokenisers: Tokenisers, *, device: torch.device) -> None:
         self.model, self.tokenisers, self.device = model, tokenisers, device
 
-    def accepts(self, settings: SearchSettings, *, constrained: bool) -> bool:  # noqa: ARG002  whatever is asked
-        """Everything."""
-        return True
-
     @torch.no_grad()
     def search(
         self, sentences: Sequence[Sequence[int]], settings: SearchSettings, *, requests: Sequence[Request] | None = None
