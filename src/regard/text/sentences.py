@@ -19,10 +19,10 @@ _MARKS = ".!?…‽؟۔।॥։።፧။៕᙮"  # before white space
 _WIDE_MARKS = "。！？｡．"  # anywhere
 _END = re.compile(
     rf"(?P<wide>[{_WIDE_MARKS}]+[{_MARKS}]*(?:[{_CLOSING}]+(?=[\s{_OPENING}]|$))?(?![{_CLOSING}]))\s*"
-    rf"|(?P<mark>[{_MARKS}]+)[{_CLOSING}]*(?P<space>\s+)(?=\S)"
-    rf"|(?P<line>[^\S{_BREAKS}]*[{_BREAKS}]\s*)(?=\S)"
+    rf"|(?<![{_MARKS}])(?P<mark>[{_MARKS}]++)[{_CLOSING}]*+(?P<space>\s+)"
+    rf"|(?P<line>[{_BREAKS}]\s*)"
 )
-_CLAUSE = re.compile(rf"[,;:—–][{_CLOSING}]*\s+|[、，；：،؛]\s*|[)\]]\s+|\s+[—–-]\s+")
+_CLAUSE = re.compile(rf"[,;:—–][{_CLOSING}]*\s+|[、，；：،؛]\s*|[)\]]\s+|(?<!\s)\s+[—–-]\s+")
 _SPACE = re.compile(r"\s+")
 _NEXT = re.compile(rf"[\s{_OPENING}]*(.)", re.DOTALL)
 _LAST_WORD = re.compile(r"(\S+)$")
