@@ -125,6 +125,9 @@ def test_a_short_text_of_several_sentences_stays_whole_and_lines_never_do(transl
     assert translator.translate("alto\ngan").text == one.text  # a sentence that goes on
     assert translator.translate("Esta\r\nAlto").text.count("\r\n") == 1
     assert other.text == translation("esta")
+    dotted = [f"{text}." for text in ("Alto gan", "Esta ikar")]
+    alone = [found.text for found in translator.translate(dotted)]
+    assert translator.translate(".\n".join(["Alto gan", "Esta ikar."])).text == "\n".join(alone)
 
 
 class Spy:

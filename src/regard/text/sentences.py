@@ -22,6 +22,7 @@ _END = re.compile(
     rf"|(?<![{_MARKS}])(?P<mark>[{_MARKS}]++)[{_CLOSING}]*+(?P<space>\s+)"
     rf"|(?P<line>[{_BREAKS}]\s*)"
 )
+_LINE = re.compile(rf"(?P<line>[{_BREAKS}]\s*)")
 _CLAUSE = re.compile(rf"[,;:—–][{_CLOSING}]*\s+|[、，；：،؛]\s*|[)\]]\s+|(?<!\s)\s+[—–-]\s+")
 _SPACE = re.compile(r"\s+")
 _NEXT = re.compile(rf"[\s{_OPENING}]*(.)", re.DOTALL)
@@ -65,7 +66,7 @@ def pieces_between_spaces(text: str) -> list[str]:
 
 def lines(text: str) -> list[str]:
     """A text cut at those of its line breaks behind which something new begins, each with its break."""
-    return _cut(text, (end.end() for end in _END.finditer(text) if end["line"] and _begins(text, end)))
+    return _cut(text, (line.end() for line in _LINE.finditer(text) if _begins(text, line)))
 
 
 def has_breaks(text: str) -> bool:
