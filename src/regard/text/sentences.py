@@ -71,7 +71,7 @@ def lines(text: str) -> list[str]:
 
 def has_breaks(text: str) -> bool:
     """Whether a text has more than one line."""
-    return not text.isprintable() and any(character in _BREAKS for character in text)
+    return not text.isprintable() and _LINE.search(text) is not None
 
 
 def _sentence_ends(text: str) -> Iterable[int]:

@@ -13,7 +13,7 @@ _UNSPACED = (
     "\u0e01-\u0e30\u0e32-\u0e33\u0e40-\u0e46\u0e81-\u0eb0\u0ec0-\u0ec6\u1000-\u102a\u1780-\u17b3\U00020000-\U0003ffff"
 )
 _MARKS = "\u3001\u3002\uff01\uff0c\uff0e\uff1a\uff1b\uff1f\u300c-\u300f\u3008-\u300b\uff08\uff09\u2026"
-_WORD = re.compile(rf"[{_UNSPACED}][^\s{_UNSPACED}\w]*(?:[\u0e31\u0e34-\u0e3a\u0e47-\u0e4e]+)?|[^\s{_UNSPACED}]+")
+_WORD = re.compile(rf"[{_UNSPACED}][^\s{_UNSPACED}\w]*|[^\s{_UNSPACED}]+")
 _ANY_UNSPACED = re.compile(f"[{_UNSPACED}]")
 _CLOSE = re.compile(f"[{_UNSPACED}{_MARKS}]")
 
@@ -21,6 +21,11 @@ _CLOSE = re.compile(f"[{_UNSPACED}{_MARKS}]")
 def word_spans(text: str) -> list[tuple[int, int]]:
     """Where each word starts and ends; punctuation belongs to the word that it touches."""
     return [match.span() for match in _WORD.finditer(text)]
+
+
+def count_words(text: str) -> int:
+    """How many words there are."""
+    return len(text.split()) if text.isascii() else len(word_spans(text))
 
 
 def has_unspaced(text: str) -> bool:

@@ -11,12 +11,11 @@ from dataclasses import dataclass
 
 from regard.text.placeholders import Placeholder, only_placeholders, placeholders
 from regard.text.sentences import clauses, has_breaks, lines, pieces_between_spaces, sentences
-from regard.text.words import sticks, word_spans
+from regard.text.words import count_words, sticks
 from regard.tokens.tokeniser import Tokeniser, utf8
 
 _MOST_WORDS = 80  # a single sentence of more words is cut at its clauses
-_CHARACTERS_A_WORD = 4  # a text is at least so long if it has as many words as letters allow
-_PIECES_A_CHARACTER = 4  # a byte each, at most
+_PIECES_A_CHARACTER = 4  # one for each byte, at most
 
 
 @dataclass(frozen=True)
@@ -39,7 +38,6 @@ class Segmenter:
 
     def __init__(self, tokeniser: Tokeniser, *, split_over: int, most_pieces: int) -> None:
         self._tokeniser, self._split_over, self._most_pieces = tokeniser, split_over, most_pieces
-        self._surely_short = min(split_over * _CHARACTERS_A_WORD, most_pieces // _PIECES_A_CHARACTER)
 
     def parts(self, text: str) -> list[Part]:
         """The parts; joined, the text."""
@@ -51,7 +49,7 @@ class Segmenter:
             core = piece.strip()
             before, after = piece[: len(piece) - len(piece.lstrip())], piece[len(piece.rstrip()) :] if core else ""
             parts += [part for part in (before, self._part(core, begins), after) if part]
-            begins += len(word_spans(piece)) if len(piece) < len(text) else 0
+            begins += count_words(piece) if len(piece) < len(text) else 0
         return parts
 
     def _part(self, core: str, begins: int) -> Part:
@@ -62,8 +60,8 @@ class Segmenter:
         return Segment(normal, tuple(found), begins)
 
     def _pieces(self, text: str) -> Iterable[str]:
-        if len(text) <= self._surely_short and not has_breaks(text):
-            return (text,)
+        if not has_breaks(text):
+            return self._of_a_line(text)
         return [piece for line in lines(text) for piece in self._of_a_line(line)]
 
     def _of_a_line(self, line: str) -> Iterator[str]:
@@ -94,11 +92,12 @@ class Segmenter:
         yield from self._shortened(waiting, ways[1:])
 
     def _fits(self, text: str, words: int) -> bool:
-        size = self._size(text)
-        return size[0] <= words and size[1] <= self._most_pieces
+        few = len(text) <= words or count_words(text) <= words
+        short = len(text) * _PIECES_A_CHARACTER < self._most_pieces
+        return few and (short or len(self._tokeniser.encode(text)) <= self._most_pieces)
 
     def _size(self, text: str) -> tuple[int, int]:
-        return len(word_spans(text)), len(self._tokeniser.encode(text))
+        return count_words(text), len(self._tokeniser.encode(text))
 
     def _characters(self, text: str) -> list[str]:
         """What has no place to cut, in parts that surely fit."""
