@@ -63,8 +63,7 @@ def read_text(path: Path) -> Content:
     raw = _bytes(path)
     if raw.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         raise TextError(
-            f"{path}: this file is UTF-16.\n"
-            "  Regard reads UTF-8. Convert the file with: iconv -f UTF-16 -t UTF-8"
+            f"{path}: this file is UTF-16.\n  Regard reads UTF-8. Convert the file with: iconv -f UTF-16 -t UTF-8"
         )
     mark = codecs.BOM_UTF8 if raw.startswith(codecs.BOM_UTF8) else b""
     return _decoded(path, raw, mark, "utf-8")

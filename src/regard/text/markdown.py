@@ -1,4 +1,4 @@
-"""The inline markup of Markdown, found where it stands: CommonMark with tables and strikethrough, as markdown-it reads it.
+"""The inline markup of Markdown, found where it stands: CommonMark with tables and strikethrough, by markdown-it.
 
 markdown-it says what is a link, a code or an emphasis, but not where; since its tokens come in the order of the text,
 following them with one finger in the text finds every place. Where finger and tokens part, nothing is translated.

@@ -26,7 +26,7 @@ def read(
     unescaped: Callable[[str], str] = str,
     escaped: Callable[[str], str] = str,
 ) -> Document:
-    """The document. `codes` finds markup: those that end in the group `open` have a closing one in the group `close`."""
+    """The document. `times` is how a line of times starts, `codes` finds markup."""
     places = []
     for lines in _cues(content.text, times):
         speakers = len(lines) > 1 and all(_DASH.match(content.text, start) for start, _ in lines)

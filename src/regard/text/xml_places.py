@@ -127,13 +127,12 @@ def with_attributes(tag: str, attributes: Mapping[str, str]) -> str:
     """A start tag with these attributes, in the place of those of the same names."""
     for name, value in attributes.items():
         quoted = escaped(value).replace('"', "&quot;")
-        pattern = re.compile(rf"""(\s{name}\s*=\s*)("[^"]*"|'[^']*')""")
-        if pattern.search(tag):
-            tag = pattern.sub(lambda found, quoted=quoted: f'{found[1]}"{quoted}"', tag, count=1)
+        there = re.search(rf"""\s{name}\s*=\s*("[^"]*"|'[^']*')""", tag) or re.search(r"(\s*/?>)$", tag)
+        assert there
+        if there.end() < len(tag):
+            tag = f'{tag[: there.start(1)]}"{quoted}"{tag[there.end(1) :]}'
         else:
-            end = re.search(r"\s*/?>$", tag)
-            assert end
-            tag = f'{tag[: end.start()]} {name}="{quoted}"{end[0]}'
+            tag = f'{tag[: there.start(1)]} {name}="{quoted}"{there[1]}'
     return tag
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from itertools import pairwise
 from typing import NamedTuple
 
 from markdown_it.token import Token
@@ -48,7 +49,7 @@ def read(content: Content, asked: Asked) -> Document:  # noqa: ARG001
     environment: Environment = {}
     tokens = parser().parse(text, environment)
     places, row, cursor = [], -1, 0
-    for before, token in zip(tokens, tokens[1:], strict=False):
+    for before, token in pairwise(tokens):
         if token.type != "inline" or not token.map:
             continue
         if before.type in ("th_open", "td_open"):

@@ -7,7 +7,7 @@ at it. Comments, contexts, other flags, obsolete entries and the header stay; an
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 import polib
@@ -30,6 +30,8 @@ _LANGUAGE = re.compile(r"^Language:[ \t]*([^\n]*)$", re.MULTILINE)
 _FORMS = re.compile(r"nplurals\s*=\s*(\d)")
 _WIDTH = 78
 
+Put = Callable[[str], list[Edit]]
+
 
 @dataclass(slots=True)
 class _Field:
@@ -42,7 +44,7 @@ class _Field:
 class _Entry:
     """An entry by where it stands; a keyword with its number, `msgstr[1]`, leads to its text."""
 
-    start: int  # of its first line that is not a comment of people's
+    start: int = -1  # of its first line after the comments, where flags can stand
     flags: tuple[int, int] | None = None  # its line of flags
     fuzzy: bool = False
     fields: dict[str, _Field] = field(default_factory=dict)
@@ -53,6 +55,22 @@ class _Entry:
 
     def text(self, name: str) -> str:
         return self.fields[name].text if name in self.fields else ""
+
+    def take_comment(self, line: str, span: tuple[int, int]) -> None:
+        if line.startswith("#,"):
+            self.flags, self.fuzzy = span, bool(_FLAG.search(line))
+        if line.startswith("#|") and self.start < 0:
+            self.start = span[0]
+
+    def take_text(self, matched: re.Match[str], span: tuple[int, int]) -> None:
+        self.start = span[0] if self.start < 0 else self.start
+        keyword, number, raw = matched.groups()
+        if keyword:
+            name = keyword if number is None else f"{keyword}[{number}]"
+            self.fields[name] = _Field(span[0] + matched.start(1), span[1], polib.unescape(raw))
+        elif self.fields:
+            last = next(reversed(self.fields.values()))
+            last.end, last.text = span[1], last.text + polib.unescape(raw)
 
 
 def read(content: Content, asked: Asked) -> Document:
@@ -94,32 +112,20 @@ class _Writer:
 
 def _entries(text: str) -> Iterator[_Entry]:
     """The entries that are not obsolete, the header among them."""
-    entry, last = None, None
+    entry = _Entry()
     for found in _LINE.finditer(text):
         line = found[1]
         if not line.strip() or line.startswith("#~"):
             continue
         matched = _FIELD.fullmatch(line)
-        keyword = matched[1] if matched else None
-        if entry and entry.complete and (line.startswith("#") or keyword in ("msgctxt", "msgid")):
+        if entry.complete and (line.startswith("#") or (matched and matched[1] in ("msgctxt", "msgid"))):
             yield entry
-            entry = None
-        if entry is None:
-            entry = _Entry(start=-1)
+            entry = _Entry()
         if line.startswith("#"):
-            if line.startswith("#,"):
-                entry.flags, entry.fuzzy = found.span(1), bool(_FLAG.search(line))
-            if line.startswith("#|") and entry.start < 0:
-                entry.start = found.start()
+            entry.take_comment(line, found.span(1))
         elif matched:
-            entry.start = found.start() if entry.start < 0 else entry.start
-            if keyword:
-                name = keyword if matched[2] is None else f"{keyword}[{matched[2]}]"
-                start = found.start() + line.index(keyword)
-                last = entry.fields[name] = _Field(start, found.end(1), polib.unescape(matched[3]))
-            elif last:
-                last.end, last.text = found.end(1), last.text + polib.unescape(matched[3])
-    if entry and entry.complete:
+            entry.take_text(matched, found.span(1))
+    if entry.complete:
         yield entry
 
 
@@ -154,7 +160,7 @@ def _places(content: Content, entry: _Entry, writer: _Writer, asked: Asked, sing
             yield Place(segment, _putting(content, entry, name, shown, writer, asked))
 
 
-def _putting(content: Content, entry: _Entry, name: str, shown: Shown, writer: _Writer, asked: Asked):  # noqa: ANN202
+def _putting(content: Content, entry: _Entry, name: str, shown: Shown, writer: _Writer, asked: Asked) -> Put:
     def put(translation: str) -> list[Edit]:
         return [
             *_flagged(content, entry, writer, marked=asked.marked),

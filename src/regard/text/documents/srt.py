@@ -1,4 +1,4 @@
-"""SRT subtitles: the text of a cue is a segment; numbers and times stay, and so do tags such as `<i>` and `{\\an8}`."""
+r"""SRT subtitles: the text of a cue is a segment; numbers and times stay, and so do tags such as `<i>` and `{\an8}`."""
 
 from __future__ import annotations
 

@@ -60,9 +60,7 @@ def _place(content: Content, unit: Node, asked: Asked, *, modern: bool) -> Itera
         return
     already = inline(content, target, _CODES).text if target else ""
     state = (unit if modern else target or unit).attributes.get("state", "")
-    segment = Segment(
-        source=shown.text, target=already, state=_state(already, state), line=content.line(source.start)
-    )
+    segment = Segment(source=shown.text, target=already, state=_state(already, state), line=content.line(source.start))
 
     def put(translation: str) -> list[Edit]:
         edits = [_target(content, source, target, shown.restored(translation, escaped), asked, modern=modern)]
@@ -80,9 +78,7 @@ def _state(target: str, state: str) -> State:
     return State.UNFINISHED if state.startswith("needs-") else State.TRANSLATED
 
 
-def _target(
-    content: Content, source: Node, target: Node | None, text: str, asked: Asked, *, modern: bool
-) -> Edit:
+def _target(content: Content, source: Node, target: Node | None, text: str, asked: Asked, *, modern: bool) -> Edit:
     """A new target after the source, or the one that is there with other content."""
     name = source.beside("target")
     tag = content.text[target.start : target.within] if target else f"<{name}>"
@@ -94,5 +90,3 @@ def _target(
     if target:
         return Edit(target.start, target.end, f"{tag}{text}</{target.name}>")
     return Edit(source.end, source.end, f"{space_before(content, source)}{tag}{text}</{name}>")
-
-
