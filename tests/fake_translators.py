@@ -25,13 +25,14 @@ class Fake:
     def __init__(self, function: Callable[[str], str] = louder, *, source: str = "en", target: str = "de") -> None:
         self.languages = {"source": source, "target": target}
         self.asked: list[str] = []
+        self.search: SearchSettings | None = None
         self.glossary: Mapping[str, str] | None = None
         self._function = function
 
     def stream(
         self, texts: Iterable[str], *, search: SearchSettings | None = None, glossary: Mapping[str, str] | None = None
     ) -> Iterator[Said]:
-        self.glossary = glossary
+        self.search, self.glossary = search, glossary
         for text in texts:
             self.asked.append(text)
             yield Said(self._function(text))

@@ -14,8 +14,7 @@ from regard.text.documents import Document, Edit, Place, Segment
 from regard.text.inline import Inline, Shown
 
 _LINE = re.compile(r"([^\r\n]*)(\r\n|\n|\r|$)")
-_DASH = re.compile(r"\s*(?:<[^<>]*>)*\s*[-–—]\s*\S")
-_LEADING = re.compile(r"(\s*(?:[-–—]\s*)?)(.*)", re.DOTALL)
+_SPEAKER = re.compile(r"\s*(?:<[^<>]*>|\{\\[^{}]*\})*\s*[-–—]\s*(?=\S)")
 
 
 def read(
@@ -29,7 +28,7 @@ def read(
     """The document. `times` is how a line of times starts, `codes` finds markup."""
     places = []
     for lines in _cues(content.text, times):
-        speakers = len(lines) > 1 and all(_DASH.match(content.text, start) for start, _ in lines)
+        speakers = len(lines) > 1 and all(_SPEAKER.match(content.text, start) for start, _ in lines)
         for group in [[line] for line in lines] if speakers else [lines]:
             place = _place(content, group, codes, unescaped, escaped)
             if place:
@@ -61,9 +60,9 @@ def _place(
     escaped: Callable[[str], str],
 ) -> Place | None:
     raw = " ".join(content.text[start:end].strip() for start, end in lines)
-    leading = _LEADING.fullmatch(raw)
-    assert leading
-    shown = _shown(leading[2], codes, unescaped)
+    speaker = _SPEAKER.match(raw)
+    leading = speaker[0] if speaker else ""
+    shown = _shown(raw[len(leading) :], codes, unescaped)
     if not shown.text:
         return None
     start, end = lines[0][0], lines[-1][1]
@@ -71,7 +70,7 @@ def _place(
     indentation = re.match(r"\s*", content.text[start:end])
 
     def put(translation: str) -> list[Edit]:
-        text = leading[1] + shown.restored(translation, escaped)
+        text = leading + shown.restored(translation, escaped)
         before = indentation[0] if indentation else ""
         return [Edit(start, end, before + line_end.join(broken(text.lstrip(), len(lines))))]
 

@@ -23,7 +23,7 @@ BILINGUAL = False
 
 _FRONT = re.compile(r"\A(---|\+\+\+)[ \t]*\r?\n(?:.*?\n)??\1[ \t]*(?=\r?\n|\Z)", re.DOTALL)
 _LINE = re.compile(r"([^\r\n]*)(?:\r\n|\n|\r|\Z)")
-_MARKER = re.compile(r"(\d+)?(?=[^\w\s])")
+_MARKER = re.compile(r"\A(\d+)?(?=[^\w\s])")
 _STARTS = re.compile(r"[^\W\d_]|[\"'“„«(\[]|`(?!`)|\*{1,2}\w")
 _PLAIN = ["paragraph_open", "inline", "paragraph_close"]
 
