@@ -46,6 +46,18 @@ def test_the_kinds_of_findings_in_the_documentation_are_those_of_the_program() -
     assert [kind for kind in kinds if f"`{kind}`" not in text] == []
 
 
+def test_the_python_in_the_page_on_the_translator_runs(
+    trained_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "my-model").symlink_to(trained_folder)
+    (code,) = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "translator.md").read_text(), flags=re.DOTALL)
+    names: dict[str, Any] = {}
+    exec(code, names)  # noqa: S102
+    assert len(names["both"][0].alternatives) == 3
+    assert names["one"].source == "Line 0."
+
+
 def test_the_python_in_the_page_on_data_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from regard.tokens import TokeniserSettings, train
 

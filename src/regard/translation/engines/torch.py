@@ -6,15 +6,14 @@ Shapes: N sentences a batch, each with as many hypotheses as the search is wide.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 import torch
 
 from regard.batches.rows import rows_of
-from regard.models.verbs import Model
 from regard.search import Request, Result, SearchSettings, build, decode
 from regard.tokens import Tokenisers
-from regard.translation.engines.engine import plain_requests
+from regard.translation.engines.engine import Decoding, EngineFile, Loaded, plain_requests
+from regard.translation.engines.ensemble import Ensemble
 
 _BATCH_TOKENS = 4096  # source tokens, padding included, for all hypotheses together
 
@@ -24,7 +23,7 @@ class TorchEngine:
 
     name = "torch"
 
-    def __init__(self, model: Model[Any, Any], tokenisers: Tokenisers, *, device: torch.device) -> None:
+    def __init__(self, model: Decoding, tokenisers: Tokenisers, *, device: torch.device) -> None:
         self.model, self.tokenisers, self.device = model, tokenisers, device
 
     @torch.no_grad()
@@ -53,3 +52,12 @@ def _batches(lengths: Sequence[int], tokens: int) -> Iterator[list[int]]:
         batch.append(number)
     if batch:
         yield batch
+
+
+def _open(loaded: Loaded) -> TorchEngine:
+    models = [member.model for member in loaded.members]
+    model: Decoding = models[0] if len(models) == 1 else Ensemble(models)
+    return TorchEngine(model, loaded.tokenisers, device=loaded.device)
+
+
+ENGINE = EngineFile(suits=lambda _: 1, open=_open)
