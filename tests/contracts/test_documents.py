@@ -417,7 +417,8 @@ def test_every_block_of_the_documents_of_this_project_is_found(tmp_path: Path) -
         texts = [token for token in tokens if token.type == "inline" and re.search("[a-z]", _plain(token))]
         assert report.segments >= len(texts)
         assert report.refused == ()
-        assert "".join(written.decode().split()) == "".join(path.read_text().split())
+        texts_only = [re.sub(r"[\s\\]+", "", text) for text in (written.decode(), path.read_text())]
+        assert texts_only[0] == texts_only[1]
 
 
 def _plain(token: object) -> str:

@@ -43,6 +43,7 @@ def command(
     ensemble: Annotated[list[Path] | None, typer.Option(help="One more model; all translate together.")] = None,
     alignment: Annotated[bool, typer.Option(help="Which word comes from which: 0-0 1-2 after a tab.")] = False,
     json_: Annotated[bool, typer.Option("--json", help="One JSON object for each line or document.")] = False,
+    engine: Annotated[str, typer.Option(help="What searches: torch, ...; auto takes what suits best.")] = "auto",
     device: Annotated[str | None, typer.Option(help="cpu or cuda; the best that is there, if left out.")] = None,
 ) -> None:
     """Translate text, one line in, one line out, or whole documents, whose structure stays."""
@@ -54,7 +55,7 @@ def command(
     if jobs:
         _refuse_for_documents(n_best, alignment=alignment, as_json=json_, out=out)
     phrases = _glossary(glossary)
-    translator = _loaded([model, *(ensemble or [])], device)
+    translator = _loaded([model, *(ensemble or [])], device, engine)
     if jobs:
         documents = _Documents(translator, search, phrases, format_, mark=mark)
         documents.translate(jobs, every=all_, unfinished=unfinished, as_json=json_)
@@ -129,13 +130,13 @@ def _glossary(path: Path | None) -> dict[str, str] | None:
     return glossaries.read(path) if path else None
 
 
-def _loaded(folders: list[Path], device: str | None) -> Translator:
+def _loaded(folders: list[Path], device: str | None, engine: str) -> Translator:
     from regard.translation.translator import load
 
     for folder in folders:
         if not folder.is_dir():
             raise ModelFolderError(f"{folder}: there is no such folder.\n  Name the folder of a model.")
-    return load(folders if len(folders) > 1 else folders[0], device=device)
+    return load(folders if len(folders) > 1 else folders[0], device=device, engine=engine)
 
 
 class _Documents:

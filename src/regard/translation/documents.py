@@ -6,7 +6,6 @@ translate_document(regard.load("my-model"), Path("messages.po"), Path("messages.
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -20,7 +19,7 @@ from regard.text.documents import Asked, Document, Format, State
 from regard.text.files import MAX_CHARACTERS, replacing
 from regard.text.inline import LostMarkup
 from regard.text.pairs import Languages
-from regard.tokens.protection import PATTERNS
+from regard.text.placeholders import differences
 
 UNTRANSLATED = frozenset({State.UNTRANSLATED})
 UNFINISHED = frozenset({State.UNTRANSLATED, State.UNFINISHED})
@@ -175,7 +174,7 @@ class _Texts:
         for line in source.split("\n"):
             before, core, after = _core(line)
             said = self._found[core] if _has_words(line) else core
-            if (core and not said.strip()) or "\n" in said or _placeholders(core) - _placeholders(said):
+            if (core and not said.strip()) or "\n" in said or differences(core, said)[0]:
                 return None
             lines.append(f"{before}{said}{after}")
         return "\n".join(lines)
@@ -189,10 +188,6 @@ def _core(line: str) -> tuple[str, str, str]:
 
 def _has_words(line: str) -> bool:
     return any(map(str.isalpha, line))
-
-
-def _placeholders(text: str) -> Counter[str]:
-    return Counter(found[0] for name in ("braces", "percent") for found in PATTERNS[name].finditer(text))
 
 
 def _accepted(document: Document, chosen: Sequence[int], texts: _Texts) -> tuple[dict[int, str], list[int]]:
