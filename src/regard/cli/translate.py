@@ -187,7 +187,7 @@ class _Documents:
         told = f"{report.path}: {report.translated:,} of {report.segments:,} segments translated"
         typer.echo(f"{told}, {report.kept:,} kept as they were." if report.kept else f"{told}.", err=True)
         for line in report.refused:
-            what = "left as it was, since its translation had lost markup, a placeholder or all words."
+            what = "left as it was, since its translation had lost a placeholder or all words."
             typer.echo(f"{report.path}:{line}: {what}", err=True)
 
 

@@ -25,6 +25,7 @@ UNTRANSLATED = frozenset({State.UNTRANSLATED})
 UNFINISHED = frozenset({State.UNTRANSLATED, State.UNFINISHED})
 EVERYTHING = frozenset(State)
 
+_TAG = re.compile(r'(</?(?:g+|x+)(?: id="\d+")?/?>)')  # as regard.text.inline shows them
 _LINE = re.compile(r"(\s*)(.*?)(\s*)", re.DOTALL)
 
 Progress = Callable[[int, int], None]  # so many of so many texts are done
@@ -62,8 +63,9 @@ class Report:
     format: str
     segments: int
     translated: int
+    in_pieces: int  # of these; the whole had lost markup, so the texts between it were translated one by one
     kept: int  # had a translation already
-    refused: tuple[int, ...]  # lines of segments left as they were: a translation had lost markup or a placeholder
+    refused: tuple[int, ...]  # lines of segments left as they were: a placeholder or all words were lost
 
 
 def translate_document(
@@ -119,7 +121,11 @@ def translated_document(
     chosen = [number for number, segment in enumerate(document.segments) if segment.state in states]
     texts = _Texts(document.segments[number].source for number in chosen)
     texts.translate(translator, search, glossary, progress)
-    translations, refused = _accepted(document, chosen, texts)
+    whole, doubtful = _accepted(document, chosen, texts.translation)
+    pieces = _Texts(piece for number in doubtful for piece in _TAG.split(document.segments[number].source))
+    pieces.translate(translator, search, glossary, None)
+    in_pieces, refused = _accepted(document, doubtful, pieces.between_tags)
+    translations = whole | in_pieces
     written = document.translated(translations)
     _verify(content, written, translations, document, found.read(replace(content, text=written), asked), found)
     report = Report(
@@ -127,6 +133,7 @@ def translated_document(
         format=found.name,
         segments=len(document.segments),
         translated=len(translations),
+        in_pieces=len(in_pieces),
         kept=len(document.segments) - len(chosen),
         refused=tuple(document.segments[number].line for number in refused),
     )
@@ -159,6 +166,8 @@ class _Texts:
         glossary: Mapping[str, str] | None,
         progress: Progress | None,
     ) -> None:
+        if not self._waiting:
+            return
         if glossary is None:
             stream = translator.stream(self._waiting, search=search)
         else:
@@ -179,6 +188,11 @@ class _Texts:
             lines.append(f"{before}{said}{after}")
         return "\n".join(lines)
 
+    def between_tags(self, source: str) -> str | None:
+        """Of a segment: its tags as they stand, and the translations of what is between them."""
+        pieces = [piece if _TAG.fullmatch(piece) else self.translation(piece) for piece in _TAG.split(source)]
+        return None if None in pieces else "".join(piece for piece in pieces if piece)
+
 
 def _core(line: str) -> tuple[str, str, str]:
     found = _LINE.fullmatch(line)
@@ -190,12 +204,14 @@ def _has_words(line: str) -> bool:
     return any(map(str.isalpha, line))
 
 
-def _accepted(document: Document, chosen: Sequence[int], texts: _Texts) -> tuple[dict[int, str], list[int]]:
+def _accepted(
+    document: Document, chosen: Sequence[int], translation_of: Callable[[str], str | None]
+) -> tuple[dict[int, str], list[int]]:
     """The translations that have all that they need, and the numbers of the segments whose translations do not."""
     accepted, refused = dict[int, str](), list[int]()
     for number in chosen:
         place = document.places[number]
-        translation = texts.translation(place.segment.source)
+        translation = translation_of(place.segment.source)
         try:
             if translation is None:
                 raise LostMarkup
