@@ -72,7 +72,10 @@ def _place(
     def put(translation: str) -> list[Edit]:
         text = leading + shown.restored(translation, escaped)
         before = indentation[0] if indentation else ""
-        return [Edit(start, end, before + line_end.join(broken(text.lstrip(), len(lines))))]
+        parts = broken(text.lstrip(), len(lines))
+        if all(map(_SPEAKER.match, parts)):  # by chance, they would be speakers of their own
+            parts = [" ".join(parts)]
+        return [Edit(start, end, before + line_end.join(parts))]
 
     return Place(Segment(source=shown.text, line=content.line(start)), put)
 

@@ -36,7 +36,7 @@ class _Block(NamedTuple):
     content: str
     prefix: str = ""
     cell: bool = False
-    heading: bool = False
+    heading: bool = False  # after hashes; one that is underlined is written like a paragraph
 
 
 def read(content: Content, asked: Asked) -> Document:  # noqa: ARG001
@@ -58,7 +58,7 @@ def read(content: Content, asked: Asked) -> Document:  # noqa: ARG001
             block = _cell(text, token.content, cursor, first[1])
             cursor = block.end if block else cursor
         else:
-            block = _lines(text, token, lines, heading=before.type == "heading_open")
+            block = _lines(text, token, lines, heading=before.type == "heading_open" and before.markup[0] == "#")
         if block:
             places += list(_place(content, block, token, environment))
     return Document(text=content.text, places=tuple(places))

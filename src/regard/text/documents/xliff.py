@@ -82,6 +82,8 @@ def _target(content: Content, source: Node, target: Node | None, text: str, aske
     """A new target after the source, or the one that is there with other content."""
     name = source.beside("target")
     tag = content.text[target.start : target.within] if target else f"<{name}>"
+    if not target and "xml:space" in source.attributes:
+        tag = with_attributes(tag, {"xml:space": source.attributes["xml:space"]})
     tag = tag.removesuffix("/>").rstrip() + ">" if tag.endswith("/>") else tag
     if not modern and asked.marked:
         tag = with_attributes(tag, _REVIEW)
