@@ -12,7 +12,7 @@ _UNSPACED = (
     "\u2e80-\u2eff\u3005-\u3007\u3021-\u3029\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uff66-\uff9d"
     "\u0e01-\u0e30\u0e32-\u0e33\u0e40-\u0e46\u0e81-\u0eb0\u0ec0-\u0ec6\u1000-\u102a\u1780-\u17b3\U00020000-\U0003ffff"
 )
-_MARKS = "\u3001\u3002\uff01\uff0c\uff0e\uff1a\uff1b\uff1f\u300c-\u300f\u3008-\u300b\uff08\uff09\u2026"
+_MARKS = "\u3001\u3002\uff01\uff0c\uff0e\uff1a\uff1b\uff1f\u300c-\u300f\u3008-\u300b\uff08\uff09"
 _WORD = re.compile(rf"[{_UNSPACED}][^\s{_UNSPACED}\w]*|[^\s{_UNSPACED}]+")
 _ANY_UNSPACED = re.compile(f"[{_UNSPACED}]")
 _CLOSE = re.compile(f"[{_UNSPACED}{_MARKS}]")

@@ -57,7 +57,7 @@ class Bare(NamedTuple):
 
 def put_back(bare: Bare, translation: str, alignment: Alignment) -> tuple[str, Alignment]:
     """The translation of the bare text with the placeholders in it, and the alignment of the two whole sentences."""
-    translation = _without_invented(translation)
+    translation, alignment = _without_invented(translation, alignment)
     source, target = word_spans(bare.text), word_spans(translation)
     alignment = tuple((s, t) for s, t in alignment if s < len(source) and t < len(target))
     inserted: list[tuple[int, str]] = []
@@ -130,9 +130,12 @@ def _whole(bare: Bare, text: str, places: Sequence[tuple[int, int]]) -> Alignmen
     return tuple(sorted(links, key=lambda link: (link[1], link[0])))
 
 
-def _without_invented(translation: str) -> str:
-    """The source had none, so none belongs here."""
+def _without_invented(translation: str, alignment: Alignment) -> tuple[str, Alignment]:
+    """The bare text had no placeholder, so none belongs here; without one, words have other numbers."""
     invented = placeholders(translation)
     if not invented:
-        return translation
-    return Bare.of(translation, invented).text
+        return translation, alignment
+    bare = Bare.of(translation, invented)
+    starts = [start for start, _ in word_spans(translation)]
+    numbers = {bisect_right(starts, bare.origins[start]) - 1: n for n, (start, _) in enumerate(word_spans(bare.text))}
+    return bare.text, tuple((s, numbers[t]) for s, t in alignment if t in numbers)
