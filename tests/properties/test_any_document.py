@@ -51,7 +51,7 @@ _INLINE = [
     "\t",
 ]
 marks = st.sampled_from([*_LINES, *_INLINE])
-cues = st.sampled_from(["1\n", "00:00:01,000 --> 00:00:02,000\n", "<i>", "</i>", "{\\an8}", "- ", "\n", "\n\n"])
+cues = st.sampled_from(["1\n", "\n\n00:00:01,000 --> 00:00:02,000\n", "<i>", "</i>", "{\\an8}", "- ", "\n", "\n\n"])
 
 
 def content(name: str, text: str) -> Content:
