@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import Enum
-from functools import cache
+from functools import cache, cached_property
 from importlib import import_module
 from pathlib import Path
 from pkgutil import iter_modules
@@ -76,7 +76,7 @@ class Document:
     places: tuple[Place, ...]
     besides: tuple[Edit, ...] = ()
 
-    @property
+    @cached_property
     def segments(self) -> tuple[Segment, ...]:
         """The segments in order."""
         return tuple(place.segment for place in self.places)
