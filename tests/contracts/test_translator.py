@@ -96,7 +96,7 @@ def test_a_stream_reads_no_further_than_its_window(translator: Translator) -> No
 
 
 def test_a_long_text_is_translated_sentence_by_sentence(trained_folder: Path, texts: list[str]) -> None:
-    translator = regard.load(trained_folder, device="cpu", split_over=6)
+    translator = regard.load(trained_folder, device="cpu", split_over=1)
     sentences = [f"{text.capitalize()}." for text in texts[:8]]
     gaps = [" ", "\n", "  ", "\n\n", "\t", " ", " "]
     text = "  " + "".join(a + b for a, b in zip(sentences, [*gaps, " \n"], strict=True))

@@ -33,7 +33,7 @@ Part = str | Segment  # a string stays as it is
 class Segmenter:
     """Cuts texts into parts that a model can translate.
 
-    A text of more than `split_over` words is translated sentence by sentence; no part has more than `most_pieces`.
+    A line of more than `split_over` words is translated sentence by sentence; no part has more than `most_pieces`.
     """
 
     def __init__(self, tokeniser: Tokeniser, *, split_over: int, most_pieces: int) -> None:
