@@ -32,7 +32,7 @@ from regard.version import __version__
 
 QUANTIZATIONS = ("float32", "int8", "int16", "float16")
 POSITIONS = 2048  # written for a model whose positions have no end; longer sentences are refused by CTranslate2
-USAGE = "regard.json"
+USAGE = "usage.json"
 
 _EPSILON = 1e-5  # that of torch.nn.LayerNorm
 
@@ -194,8 +194,8 @@ def _norm(ours: nn.Module, theirs: Any) -> None:
 
 
 def _array(tensor: Tensor) -> Any:
-    """A weight as CTranslate2 takes it: a float32 array."""
-    return tensor.detach().to(device="cpu", dtype=torch.float32).contiguous().numpy()
+    """A weight as CTranslate2 takes it: a float32 array, and a copy, since quantising changes it in place."""
+    return tensor.detach().to(device="cpu", dtype=torch.float32, copy=True).contiguous().numpy()
 
 
 def _usage(loaded: ModelFolder, tokenisers: Tokenisers, quantization: str) -> dict[str, Any]:

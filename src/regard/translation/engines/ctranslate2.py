@@ -2,7 +2,7 @@
 
 Its beam search follows the same hypotheses as ours (docs/engines.md says why) and differs in two things. It compares
 finished hypotheses by another length penalty: all of them are taken, and compared by ours. It stops once so many have
-finished, not once nothing better can come: `patience` says how many.
+finished, not once nothing better can come: `_patience` says how many.
 
 What CTranslate2 cannot do as our search does is left to another engine, sentence by sentence: see `supports`,
 and those that reach their limit or repeat themselves.
@@ -54,10 +54,9 @@ class CTranslate2Engine:
         compute_type: str,
         positions: int,
         fallback: Engine,
-        patience: float = 1.0,
         threads: int | None = None,
     ) -> None:
-        self.compute_type, self.fallback, self.patience, self._positions = compute_type, fallback, patience, positions
+        self.compute_type, self.fallback, self._positions = compute_type, fallback, positions
         cores = threads or torch.get_num_threads()
         self._translator = library().Translator(
             str(folder), device="cpu", compute_type=compute_type, inter_threads=1, intra_threads=cores
@@ -83,41 +82,33 @@ class CTranslate2Engine:
     ) -> list[Result]:
         """What is found for each sentence, in order."""
         asked = plain_requests(sentences) if requests is None else requests
-        limits = [limit(request, settings) for request in asked]
-        ours = [
+        found = self.attempt(sentences, settings, requests=asked)
+        left = [n for n in range(len(sentences)) if n not in found]
+        if left:
+            others = self.fallback.search([sentences[n] for n in left], settings, requests=[asked[n] for n in left])
+            found |= zip(left, others, strict=True)
+        return [found[n] for n in range(len(sentences))]
+
+    def attempt(
+        self, sentences: Sequence[Sequence[int]], settings: SearchSettings, *, requests: Sequence[Request]
+    ) -> dict[int, Result]:
+        """What CTranslate2 finds, by the number of the sentence, without those where our search would find another."""
+        limits = [limit(request, settings) for request in requests]
+        fitting = [
             n
-            for n, (sentence, request) in enumerate(zip(sentences, asked, strict=True))
+            for n, (sentence, request) in enumerate(zip(sentences, requests, strict=True))
             if self.supports(settings, [request])
             and sentence
             and max(len(sentence), limits[n]) + 1 <= self._positions
         ]
-        found = self._searched(ours, sentences, settings, asked, limits)
-        left = [n for n in range(len(sentences)) if n not in found]
-        if left:
-            others = self.fallback.search(
-                [sentences[n] for n in left], settings, requests=[asked[n] for n in left]
-            )
-            found |= zip(left, others, strict=True)
-        return [found[n] for n in range(len(sentences))]
-
-    def _searched(
-        self,
-        numbers: Sequence[int],
-        sentences: Sequence[Sequence[int]],
-        settings: SearchSettings,
-        asked: Sequence[Request],
-        limits: Sequence[int],
-    ) -> dict[int, Result]:
-        """What CTranslate2 found, except where our search would have found something else."""
         waiting = []
-        for batch in _batches(numbers, [len(sentence) + 1 for sentence in sentences]):
+        for batch in _batches(fitting, [len(sentence) + 1 for sentence in sentences]):
             texts = [[self._source[token] for token in sentences[n]] for n in batch]
-            longest = max(limits[n] for n in batch)
-            waiting.append((batch, self._started(texts, settings, longest)))
+            waiting.append((batch, self._started(texts, settings, max(limits[n] for n in batch))))
         found: dict[int, Result] = {}
         for batch, answers in waiting:
             for n, answer in zip(batch, answers, strict=True):
-                result = self._result(answer.result(), asked[n], settings, limits[n])
+                result = self._result(answer.result(), requests[n], settings, limits[n])
                 if result:
                     found[n] = result
         return found
@@ -125,7 +116,7 @@ class CTranslate2Engine:
     def _started(self, texts: list[list[str]], settings: SearchSettings, longest: int) -> list[Any]:
         """Searches a batch in the background: at most `longest` words and the end of each."""
         width = 1 if settings.method == "greedy" else settings.beam_size
-        patience = self.patience if width > 1 else 1.0
+        patience = _patience(settings) if width > 1 else 1.0
         best_is_enough = settings.length_penalty == 0 and settings.n_best == 1
         answers: list[Any] = self._translator.translate_batch(
             texts,
@@ -152,6 +143,14 @@ class CTranslate2Engine:
             found.append(_Found(ids, score * len(words) ** settings.length_penalty))
         best = sorted(found, key=lambda one: (-_score(one, settings), len(one.words)))[: settings.n_best]
         return Result(request=request, hypotheses=tuple(_hypothesis(one, settings, longest) for one in best))
+
+
+def _patience(settings: SearchSettings) -> float:
+    """The search of a sentence stops when beam_size times this have finished.
+
+    The best is then among them, in practice; the others of the n best may still be overtaken, so they wait for more.
+    """
+    return 1.0 if settings.n_best == 1 else 2.0
 
 
 def _batches(numbers: Sequence[int], lengths: Sequence[int]) -> Iterator[list[int]]:
