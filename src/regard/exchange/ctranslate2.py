@@ -238,11 +238,11 @@ def _readme(usage: dict[str, Any]) -> str:
     if set(kinds.values()) == {"subwords"}:
         how = _PYTHON.format(source=names[0], target=names[1])
     else:
-        how = f"Its tokens are of Regard's kinds {kinds['source']} and {kinds['target']}; see the files of the tokeniser.\n"
+        how = f"Its tokens are {kinds['source']} and {kinds['target']} of Regard; see the tokeniser's files.\n"
     return (
         f"# A CTranslate2 model{', ' + languages if usage['languages'] else ''}\n\n"
-        f"Written by {usage['made_by']}; weights in {usage['quantization']}. `pip install ctranslate2 sentencepiece` is "
-        f"all that it needs.\n\n{how}\n"
+        f"Written by {usage['made_by']}; weights in {usage['quantization']}. All that it needs is "
+        f"`pip install ctranslate2 sentencepiece`.\n\n{how}\n"
         "`</s>` is added to every source by CTranslate2. Text is best put into Unicode's form NFC, with single spaces, "
         f"first. A sentence has at most {usage['longest_sentence']} tokens. More for programs is in {USAGE}.\n"
     )

@@ -1,4 +1,4 @@
-"""Models converted for CTranslate2: made once, kept in the cache, checked whenever they are read, and compared with ours.
+"""Models converted for CTranslate2: made once, kept in the cache, checked whenever they are read, compared with ours.
 
 A conversion is a folder under the hash of all that it depends on. `conversion.json` in it has the hash of every other
 file, and the verdict: how many sentences of random tokens came out the same as from our own model, in greedy search.

@@ -26,6 +26,7 @@ from regard.translation.engines.engine import Engine, plain_requests
 
 _BATCH_TOKENS = 1024  # source tokens, padding included, of the sentences that are searched side by side
 _END = SPECIAL[1]
+_LIKE_OURS = 0.7  # length^(0.7 alpha) orders hypotheses of usual lengths almost as ((5 + length) / 6)^alpha does
 _NEARLY_NONE = 1e-30  # a length penalty that changes no score, and yet is not 0, which would end the search early
 
 
@@ -97,9 +98,7 @@ class CTranslate2Engine:
         fitting = [
             n
             for n, (sentence, request) in enumerate(zip(sentences, requests, strict=True))
-            if self.supports(settings, [request])
-            and sentence
-            and max(len(sentence), limits[n]) + 1 <= self._positions
+            if self.supports(settings, [request]) and sentence and max(len(sentence), limits[n]) + 1 <= self._positions
         ]
         waiting = []
         for batch in _batches(fitting, [len(sentence) + 1 for sentence in sentences]):
@@ -124,7 +123,7 @@ class CTranslate2Engine:
             beam_size=width,
             patience=patience,
             num_hypotheses=1 if best_is_enough else round(width * patience),
-            length_penalty=0 if best_is_enough else settings.length_penalty or _NEARLY_NONE,
+            length_penalty=0 if best_is_enough else _their_penalty(settings),
             max_input_length=0,
             max_decoding_length=longest + 1,
             min_decoding_length=settings.min_length,
@@ -140,7 +139,7 @@ class CTranslate2Engine:
             ids = tuple(self._target[word] for word in words[:-1])
             if words[-1] != _END or len(ids) > longest or _guarded(ids, settings):
                 return None
-            found.append(_Found(ids, score * len(words) ** settings.length_penalty))
+            found.append(_Found(ids, score * len(words) ** _their_penalty(settings)))
         best = sorted(found, key=lambda one: (-_score(one, settings), len(one.words)))[: settings.n_best]
         return Result(request=request, hypotheses=tuple(_hypothesis(one, settings, longest) for one in best))
 
@@ -151,6 +150,11 @@ def _patience(settings: SearchSettings) -> float:
     The best is then among them, in practice; the others of the n best may still be overtaken, so they wait for more.
     """
     return 1.0 if settings.n_best == 1 else 2.0
+
+
+def _their_penalty(settings: SearchSettings) -> float:
+    """The exponent by which CTranslate2 chooses which hypotheses to hand out, where more have finished than it may."""
+    return _LIKE_OURS * settings.length_penalty or _NEARLY_NONE
 
 
 def _batches(numbers: Sequence[int], lengths: Sequence[int]) -> Iterator[list[int]]:
