@@ -105,7 +105,7 @@ def compare(engine: CTranslate2Engine, other: Engine, tokenisers: Tokenisers) ->
     special = {tokenisers.source.begin, tokenisers.source.end}
     words = [token for token in range(tokenisers.source.size) if token not in special]
     sentences = [[draw.choice(words) for _ in range(draw.randint(1, 24))] for _ in range(_PROBES)]
-    settings = SearchSettings(method="greedy", max_length=32)
+    settings = SearchSettings(method="greedy", max_length=32, repetition_cycle=0)
     found = engine.attempt(sentences, settings, requests=plain_requests(sentences))
     expected = other.search(sentences, settings)
     equal = sum(found[n].hypotheses[0].ids == expected[n].hypotheses[0].ids for n in found)
