@@ -7,7 +7,7 @@ Without a model: the paper's base model with a vocabulary of 8,000 and random we
 states that nothing else uses: it counts, so that every sentence ends after 24 tokens in every program. Such a model
 repeats itself, so the guard against that is off. With a model: the first sentences of Multi30k's test set of 2016.
 Beam 4; Regard's rows are from text to text, those of CTranslate2 alone and of `transformers` from tokens to tokens, on
-batches of similar length. Rounds alternate; medians.
+batches of similar length. Rounds alternate; medians. It also says how many translations of our engines are equal.
 """
 
 import argparse
@@ -210,6 +210,7 @@ def programs(folder: Path, texts: list[str], threads: int, work: Path, search: S
 def measure(running: dict[str, Program], texts: list[str], rounds: int) -> dict[str, list[float]]:
     """Sentences a second of each program in each round, after one that does not count."""
     speeds: dict[str, list[float]] = {name: [] for name in running}
+    torch_says: list[str] = []
     for number in range(rounds + 1):
         for name, program in running.items():
             began = time.perf_counter()
@@ -221,6 +222,10 @@ def measure(running: dict[str, Program], texts: list[str], rounds: int) -> dict[
             else:
                 words = sum(len(text.split()) for text in found) / len(found)
                 print(f"  {name}: {seconds:.1f} s, {words:.1f} words or pieces a sentence", flush=True)
+                torch_says = found if name == "Regard, torch" else torch_says
+                if torch_says and name.startswith("Regard"):
+                    equal = sum(one == other for one, other in zip(found, torch_says, strict=True))
+                    print(f"    {equal} of {len(found)} translations are those of Regard, torch")
     return speeds
 
 

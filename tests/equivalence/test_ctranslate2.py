@@ -3,6 +3,7 @@
 import json
 import os
 import random
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -27,6 +28,7 @@ from small import VOCABULARY, padded, transformer
 
 pytestmark = pytest.mark.skipif(not available(), reason="ctranslate2 is not installed: pip install 'regard[fast]'")
 
+ROOT = Path(__file__).parents[2]
 WORDS = [f"w{number}" for number in range(20)]
 OPEN_ENDED = SearchSettings(method="greedy", max_length=12, max_length_offset=50, repetition_cycle=0)
 
@@ -322,6 +324,15 @@ def test_the_command_exports_and_overwrites_nothing(folder: Path, tmp_path: Path
     told = command("--to", "ctranslate2")
     assert told.returncode == 1
     assert "something is there already.\n  Nothing is overwritten: choose a new folder." in told.stderr
+
+
+def test_the_python_in_the_page_on_engines_runs(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (code,) = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "engines.md").read_text(), flags=re.DOTALL)
+    monkeypatch.chdir(folder.parent)
+    names: dict[str, Any] = {}
+    exec(code.replace("my-model", folder.name), names)  # noqa: S102
+    assert names["verdict"].equal <= names["verdict"].probes <= 32
+    assert "translate 32 sentences of random tokens" in (ROOT / "docs" / "engines.md").read_text()
 
 
 def test_mistakes_are_told(folder: Path, loaded: ModelFolder, tokenisers: Tokenisers, tmp_path: Path) -> None:
