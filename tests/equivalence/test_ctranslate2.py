@@ -203,6 +203,7 @@ def test_no_sentence_depends_on_its_neighbours(loaded: ModelFolder, tokenisers: 
     [
         ({"method": "sampling", "seed": 3}, {}),
         ({"min_length": 5}, {}),
+        ({"method": "greedy", "min_length": 5}, {}),
         ({}, {"prefix": (5, 6)}),
         ({}, {"banned": ((5,),)}),
         ({}, {"required": ((7, 8),)}),

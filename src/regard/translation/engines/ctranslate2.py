@@ -69,12 +69,11 @@ class CTranslate2Engine:
         """Whether CTranslate2 searches all of this as our own search does.
 
         Samples would depend on their neighbours. What is forbidden or forced takes no probability with it there, so
-        that hypotheses compare otherwise; greedy search compares none, and may have a minimum.
+        that hypotheses score and compare otherwise.
         """
-        greedy = settings.method == "greedy" or settings.beam_size == 1
         return (
             settings.method in ("beam", "greedy")
-            and (greedy or settings.min_length == 0)
+            and settings.min_length == 0
             and not any(request.prefix or request.banned or request.required for request in requests)
         )
 
@@ -126,7 +125,7 @@ class CTranslate2Engine:
             length_penalty=0 if best_is_enough else _their_penalty(settings),
             max_input_length=0,
             max_decoding_length=longest + 1,
-            min_decoding_length=settings.min_length,
+            min_decoding_length=0,
             return_scores=True,
             return_end_token=True,
         )
