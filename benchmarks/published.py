@@ -166,6 +166,11 @@ class States(NamedTuple):
         """Some of the sentences."""
         return States(tuple(state.keep(sentences) for state in self.states))
 
+    def put(self, places: Any, newcomers: States) -> States:
+        """Other sentences in some of the places."""
+        pairs = zip(self.states, newcomers.states, strict=True)
+        return States(tuple(state.put(places, newcomer) for state, newcomer in pairs))
+
 
 class Ensemble:
     """Models as one: its probabilities are the mean of theirs."""
