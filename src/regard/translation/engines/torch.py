@@ -16,11 +16,12 @@ from typing import Any, NamedTuple
 import torch
 
 from regard.batches.rows import rows_of
-from regard.models.verbs import InPlace, Model
+from regard.models.verbs import InPlace
 from regard.search import Request, Result, Search, SearchSettings, build, decode_waiting
 from regard.tokens import Tokenisers
 from regard.translation.engines.captured import CapturedStep
-from regard.translation.engines.engine import plain_requests
+from regard.translation.engines.engine import Decoding, EngineFile, Loaded, plain_requests
+from regard.translation.engines.ensemble import Ensemble
 
 _CPU_TOKENS = 4096  # source tokens, padding included, for all hypotheses together
 _GPU_ROWS = 4096  # hypotheses that are searched together
@@ -37,7 +38,7 @@ class TorchEngine:
 
     def __init__(
         self,
-        model: Model[Any, Any],
+        model: Decoding,
         tokenisers: Tokenisers,
         *,
         device: torch.device,
@@ -125,7 +126,14 @@ def _padded(length: int) -> int:
     return next(padded for padded in _GPU_LENGTHS if length <= padded)
 
 
-def _in(precision: torch.dtype, model: Model[Any, Any]) -> Model[Any, Any]:
-    copied: Any = deepcopy(model)
-    converted: Model[Any, Any] = copied.to(precision)
-    return converted
+def _in(precision: torch.dtype, model: Any) -> Any:
+    return deepcopy(model).to(precision)
+
+
+def _open(loaded: Loaded) -> TorchEngine:
+    models = [member.model for member in loaded.members]
+    model: Decoding = models[0] if len(models) == 1 else Ensemble(models)
+    return TorchEngine(model, loaded.tokenisers, device=loaded.device)
+
+
+ENGINE = EngineFile(suits=lambda _: 1, open=_open)
