@@ -261,7 +261,8 @@ def test_consistency_adds_the_divergence_of_two_predictions_and_nothing_where_th
     batch = batch_of([[([3, 4], [5, 6])], [([7], [8]), ([9], [3])]], begin=0, end=1)
     for dropout in (0.0, 0.5):
         torch.manual_seed(0)
-        model = Transformer(TransformerSettings.read({"source_vocabulary": 12, "target_vocabulary": 12, **SIZES}))
+        sizes = {"source_vocabulary": 12, "target_vocabulary": 12, **SIZES}
+        model = Transformer(TransformerSettings.read(sizes, where="model"))
         plain = LossOf(model, label_smoothing=0.1).eval()(batch)
         for module in model.modules():
             if isinstance(module, torch.nn.Dropout):
