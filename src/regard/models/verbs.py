@@ -141,3 +141,4 @@ class Architecture(NamedTuple):
 
     settings: type[Settings]
     build: Callable[[Any], Model[Any, Any]]
+    shares_rows: bool = True  # whether a row can hold several sentences; else each gets a row of its own

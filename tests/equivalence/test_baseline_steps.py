@@ -1,0 +1,96 @@
+"""`step`, one token at a time, against `forward`, for every architecture that the Transformer replaced."""
+
+from random import Random
+from typing import Any
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from baselines import MODELS, model
+from small import BEGIN, padded, pairs
+
+LENGTH = 12
+
+
+@pytest.mark.parametrize("name", MODELS)
+@settings(max_examples=8)
+@given(st.lists(pairs, min_size=1, max_size=4))
+def test_step_by_step_is_what_forward_gives(name: str, batch: list[Any]) -> None:
+    small, rows = model(name, dtype=torch.float32), padded(batch)
+    with torch.no_grad():
+        expected = small(rows)
+    state = small.start(small.encode(rows.source))
+    for t in range(rows.target.tokens.size(1)):
+        logits, state = small.step(rows.target.tokens[:, t], state)
+        real = rows.target.segments[:, t] != 0
+        torch.testing.assert_close(logits[real], expected[real, t], rtol=0, atol=2e-5)
+
+
+class Decoding:
+    """Sentences that are being decoded, and by hand what every row of them was told."""
+
+    def __init__(self, small: Any, sources: list[list[int]], *, width: int, random: Random) -> None:
+        self.small, self.width, self.random = small, width, random
+        rows = padded([(source, []) for source in sources]).source
+        self.state = small.start(small.encode(rows), width=width)
+        self.sources = [source for source in sources for _ in range(width)]
+        self.told: list[list[int]] = [[] for _ in self.sources]
+        self.tokens = [BEGIN] * len(self.sources)
+
+    def step(self) -> None:
+        """One word more, the logits compared with those of `forward` over each row's own history."""
+        logits, self.state = self.small.step(torch.tensor(self.tokens), self.state)
+        batch = padded(list(zip(self.sources, self.told, strict=True)))
+        with torch.no_grad():
+            whole = self.small(batch)
+        last = torch.tensor([len(told) for told in self.told])
+        expected = whole[torch.arange(len(last)), last]
+        torch.testing.assert_close(logits, expected, rtol=0, atol=5e-5)
+        self.tokens = [self.random.randrange(2, 20) for _ in self.sources]
+        self.told = [[*told, token] for told, token in zip(self.told, self.tokens, strict=True)]
+
+    def reorder(self) -> None:
+        order = [r - r % self.width + self.random.randrange(self.width) for r in range(len(self.sources))]
+        self.state = self.state.reorder(torch.tensor(order))
+        self.told = [self.told[r][:-1] + [token] for r, token in zip(order, self.tokens, strict=True)]
+
+    def keep(self, sentences: list[int]) -> None:
+        self.state = self.state.keep(torch.tensor(sentences))
+        rows = [n * self.width + w for n in sentences for w in range(self.width)]
+        self.sources, self.told = [self.sources[r] for r in rows], [self.told[r] for r in rows]
+        self.tokens = [self.tokens[r] for r in rows]
+
+    def join(self, other: "Decoding") -> None:
+        self.state = self.state.join(other.state)
+        self.sources, self.told, self.tokens = (
+            self.sources + other.sources,
+            self.told + other.told,
+            self.tokens + other.tokens,
+        )
+
+
+@pytest.mark.parametrize("width", [1, 3])
+@pytest.mark.parametrize("name", MODELS)
+def test_rows_that_were_reordered_dropped_and_joined_by_others_go_on_as_if_alone(name: str, width: int) -> None:
+    random = Random(f"{name} {width}")  # noqa: S311
+    small = model(name, dtype=torch.float32)
+
+    def sentences(*lengths: int) -> list[list[int]]:
+        return [[random.randrange(2, 20) for _ in range(length)] for length in lengths]
+
+    decoding = Decoding(small, sentences(4, 1, 6), width=width, random=random)
+    for t in range(LENGTH):
+        decoding.step()
+        if t % 3 == 1:
+            decoding.reorder()
+        if t == 3:
+            decoding.keep([2, 0])
+        if t == 5:
+            decoding.join(Decoding(small, sentences(9, 2), width=width, random=random))  # the newcomers' source is longer
+        if t == 8:
+            decoding.keep([3, 0, 1])
+            decoding.join(Decoding(small, sentences(1), width=width, random=random))
+    assert len(decoding.sources) == 4 * width
+    assert decoding.state.said == (6, 12, 12, 3)
