@@ -23,7 +23,7 @@ from regard.text.pairs import Languages, Pair
 from regard.tokens import TokeniserSettings
 from regard.training.settings import TrainingSettings, ValidationSettings
 
-Tables = dict[str, dict[str, Any]]
+Tables = presets.Tables
 
 
 class DataSettings(Settings):
@@ -87,7 +87,7 @@ def put_together(preset: str, chosen: Tables, recipe: Path | None, settings: Seq
         for name, table in more.items():
             if not isinstance(table, dict):
                 raise SettingsError(f"{recipe}: {name} = {table!r} must stand in a table, such as [training].")
-            tables[name] = tables.get(name, {}) | table
+        tables = presets.over(tables, more)
     return Recipe.read(tables, where=str(recipe) if recipe else f"preset {preset!r} and options")
 
 
