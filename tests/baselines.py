@@ -10,7 +10,7 @@ from small import VOCABULARY
 RECURRENT = {"d_model": 12, "encoder_layers": 2, "decoder_layers": 2}
 CONVS2S = {"d_model": 12, "width": 10, "encoder_layers": 2, "decoder_layers": 3, "learned_positions": 64}
 BYTENET = {"d_model": 12, "inner": 8, "encoder_sets": 1, "decoder_sets": 2, "dilations": [1, 2]}
-NEURAL_GPU = {"d_model": 8, "lines": 3, "encoder_layers": 1, "decoder_layers": 2, "memory_offset": 2, "longest": 40}
+NEURAL_GPU = {"d_model": 8, "lines": 3, "encoder_layers": 1, "decoder_layers": 2, "memory_offset": 0, "longest": 40}
 
 MODELS: dict[str, tuple[str, dict[str, Any]]] = {
     "rnn": ("recurrent", RECURRENT | {"cell": "rnn", "attention": "none", "feeding": False}),

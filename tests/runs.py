@@ -46,7 +46,7 @@ def corpus(path: Path, *, pairs: int = 300, seed: int = 0) -> Path:
 def options(
     data: Path, out: Path, *more: str, settings: tuple[str, ...] = (), small: tuple[str, ...] = SMALL
 ) -> list[str]:
-    """The arguments of a small `regard train`; a preset among `more` needs other small settings than the Transformer."""
+    """The arguments of a small `regard train`; another architecture needs other `small` settings."""
     sets = [part for setting in (*small, *settings) for part in ("--set", setting)]
     return ["train", str(data), "--source", "en", "--target", "de", "--out", str(out), "--preset", "tiny", *sets, *more]
 

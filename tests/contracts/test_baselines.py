@@ -112,7 +112,9 @@ def test_a_saved_model_is_the_same_when_it_is_loaded(name: str, tmp_path: Path) 
 
 def test_a_sentence_that_is_too_long_for_learned_positions_is_refused_on_both_sides() -> None:
     small = model("convs2s", dtype=torch.float32, learned_positions=6)
-    with pytest.raises(LengthError, match=r"a sentence of 8 tokens is too long: this model learned 6 positions\.\n  Split"):
+    with pytest.raises(
+        LengthError, match=r"a sentence of 8 tokens is too long: this model learned 6 positions\.\n  Split"
+    ):
         small.encode(padded([([5] * 7, [])]).source)
     state = small.start(small.encode(padded([([5, 6], []), ([5], [])]).source))
     for _ in range(6):

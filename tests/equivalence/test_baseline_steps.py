@@ -54,7 +54,7 @@ class Decoding:
     def reorder(self) -> None:
         order = [r - r % self.width + self.random.randrange(self.width) for r in range(len(self.sources))]
         self.state = self.state.reorder(torch.tensor(order))
-        self.told = [self.told[r][:-1] + [token] for r, token in zip(order, self.tokens, strict=True)]
+        self.told = [[*self.told[r][:-1], token] for r, token in zip(order, self.tokens, strict=True)]
 
     def keep(self, sentences: list[int]) -> None:
         self.state = self.state.keep(torch.tensor(sentences))
@@ -88,7 +88,8 @@ def test_rows_that_were_reordered_dropped_and_joined_by_others_go_on_as_if_alone
         if t == 3:
             decoding.keep([2, 0])
         if t == 5:
-            decoding.join(Decoding(small, sentences(9, 2), width=width, random=random))  # the newcomers' source is longer
+            newcomers = Decoding(small, sentences(9, 2), width=width, random=random)  # with longer sources
+            decoding.join(newcomers)
         if t == 8:
             decoding.keep([3, 0, 1])
             decoding.join(Decoding(small, sentences(1), width=width, random=random))

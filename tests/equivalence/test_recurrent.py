@@ -1,4 +1,4 @@
-"""The parts of the models that the Transformer replaced, against torch.nn's with copied weights and against formulas."""
+"""The parts of the models that the Transformer replaced, against torch.nn's with copied weights and formulas."""
 
 from typing import Any
 

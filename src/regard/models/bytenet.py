@@ -130,7 +130,9 @@ class Stack(nn.Module):
     def __init__(self, settings: ByteNetSettings, *, sets: int, backwards: bool) -> None:
         super().__init__()
         blocks = (
-            Block(settings, dilation=dilation, backwards=backwards) for _ in range(sets) for dilation in settings.dilations
+            Block(settings, dilation=dilation, backwards=backwards)
+            for _ in range(sets)
+            for dilation in settings.dilations
         )
         self.blocks = cast("Sequence[Block]", nn.ModuleList(blocks))
 

@@ -93,9 +93,7 @@ class ConvS2S(nn.Module):
     def start(self, memory: Memory, *, width: int = 1) -> Kept:
         """A decoder that has said nothing; the normalised weights are computed here, once."""
         count = memory.keys.size(0)
-        windows = {
-            f"window.{i}": layer.convolution.empty_window(count) for i, layer in enumerate(self.decoder.layers)
-        }
+        windows = {f"window.{i}": layer.convolution.empty_window(count) for i, layer in enumerate(self.decoder.layers)}
         return started(memory._asdict(), windows, width=width, constants=matrices(self.decoder))
 
     @torch.no_grad()

@@ -84,9 +84,10 @@ class NeuralGPU(nn.Module):
         """The source in the memory's first line, changed as many times as the memory has columns."""
         if source.tokens.size(1) > self.settings.longest:
             raise LengthError(
-                f"a source of {source.tokens.size(1)} tokens is too long: this Neural GPU takes {self.settings.longest}."
-                "\n  Its time grows with the square of the length. Split the text into shorter sentences, or train "
-                "with more:\n  --set model.longest=128"
+                f"a source of {source.tokens.size(1)} tokens is too long: this Neural GPU takes "
+                f"{self.settings.longest}.\n"
+                "  Its time grows with the square of the length. Split the text into shorter sentences, or train with "
+                "more:\n  --set model.longest=128"
             )
         words = self.dropout(self.words.read(source)).transpose(1, 2)  # [B, D, S]
         columns = self.columns((source.segments != 0).sum(dim=1))
@@ -100,15 +101,14 @@ class NeuralGPU(nn.Module):
         return Memory(cells, columns)
 
     def columns(self, lengths: Tensor) -> Tensor:
-        """a|s| + b, rounded up, and never less than |s|."""
+        """a|s| + b, rounded up, and never less than |s| or 1."""
         grown = (lengths * self.settings.memory_factor).ceil().long() + self.settings.memory_offset
-        return torch.maximum(grown, lengths)
+        return torch.maximum(grown, lengths).clamp(min=1)
 
     def advance(
         self, word: Tensor, position: Tensor, cells: Tensor, tape: Tensor, columns: Tensor
     ) -> tuple[Tensor, Tensor, Tensor]:
-        """The word [R, D] that was said at `position` - 1 is written on the tape [R, D, C], the memory changes, and
-        what stands at `position` is read: [R, D]."""
+        """[R, D] the word before `position` is written on the tape, [R, D, C]; the memory changes; [R, D] is read."""
         last = columns - 1
         here = F.one_hot(torch.minimum(position - 1, last).clamp(min=0), tape.size(2))[:, None]  # [R, 1, C]
         written = here.bool() & (position > 0)[:, None, None]
@@ -168,7 +168,7 @@ class GatedConvolution(nn.Module):
         written = None
         if self.tape is not None and tape is not None:
             beside = F.pad(self.tape(tape)[:, :, None], (0, 0, 0, s.size(2) - 1))
-            to_gates, written = beside.split([2 * s.size(1), s.size(1)], dim=1)
+            to_gates, written = beside[:, : 2 * s.size(1)], beside[:, 2 * s.size(1) :]
             gates = gates + to_gates
         update, reset = gates.sigmoid().chunk(2, dim=1)
         candidate = self.candidate(reset * s)

@@ -129,11 +129,11 @@ class Layer(nn.Module):
     def __init__(self, cell: str, inputs: int, width: int, *, both_directions: bool = False) -> None:
         super().__init__()
         kind = {"rnn": nn.RNN, "gru": nn.GRU, "lstm": nn.LSTM}[cell]
-        self.cell = cast("nn.RNNBase", kind(inputs, width, batch_first=True, bidirectional=both_directions))
+        self.cell = kind(inputs, width, batch_first=True, bidirectional=both_directions)
 
     def forward(self, x: Tensor, hidden: Hidden) -> tuple[Tensor, Hidden]:
         """[B, T, inputs] -> [B, T, D], from one state to another."""
-        dtype = self.cell.weight_ih_l0.dtype
+        dtype = self._dtype()
         given = tuple(part.to(dtype)[None].contiguous() for part in hidden)
         with torch.autocast(x.device.type, enabled=False):
             states, last = self.cell(x.to(dtype), given if len(given) > 1 else given[0])
@@ -142,9 +142,12 @@ class Layer(nn.Module):
     def read(self, sentences: PackedSequence) -> tuple[PackedSequence, Hidden]:
         """The same from a zero state, in both directions: how each ended, [B, D], stands side by side."""
         with torch.autocast(sentences.data.device.type, enabled=False):
-            states, last = self.cell(_with(sentences, sentences.data.to(self.cell.weight_ih_l0.dtype)))
+            states, last = self.cell(_with(sentences, sentences.data.to(self._dtype())))
         parts = last if isinstance(last, tuple) else (last,)
         return states, tuple(torch.cat(part.unbind(0), dim=-1) for part in parts)
+
+    def _dtype(self) -> torch.dtype:
+        return next(self.cell.parameters()).dtype
 
 
 class Encoder(nn.Module):
@@ -153,9 +156,7 @@ class Encoder(nn.Module):
     def __init__(self, settings: RecurrentSettings) -> None:
         super().__init__()
         width = settings.d_model
-        layers = (
-            Layer(settings.cell, width, width // 2, both_directions=True) for _ in range(settings.encoder_layers)
-        )
+        layers = (Layer(settings.cell, width, width // 2, both_directions=True) for _ in range(settings.encoder_layers))
         self.layers = cast("Sequence[Layer]", nn.ModuleList(layers))
         self.dropout = Dropout(settings.dropout)
 

@@ -62,7 +62,7 @@ def started(
     width: int,
     constants: Mapping[str, Tensor] | None = None,
 ) -> Kept:
-    """A decoder that has said nothing: `memory` is [N, ...] and shared, `rows` are [N, ...] and copied `width` times."""
+    """A decoder that has said nothing: `memory` is [N, ...] and shared, `rows` are [N, ...] and copied for each."""
     any_of_them = next(iter([*memory.values(), *rows.values()]))
     count = any_of_them.size(0)
     copied = {name: tensor.repeat_interleave(width, dim=0) for name, tensor in rows.items()}

@@ -47,12 +47,8 @@ class Words(nn.Module):
         super().__init__()
         tied, width = settings.tied_embeddings, settings.d_model
         self.source = Embedding(settings.source_vocabulary, width)
-        self.target = (
-            self.source if tied in ("all", "source-target") else Embedding(settings.target_vocabulary, width)
-        )
-        self.output = (
-            self.target if tied in ("all", "target-output") else Embedding(settings.target_vocabulary, width)
-        )
+        self.target = self.source if tied in ("all", "source-target") else Embedding(settings.target_vocabulary, width)
+        self.output = self.target if tied in ("all", "target-output") else Embedding(settings.target_vocabulary, width)
 
     def read(self, source: Rows) -> Tensor:
         """[B, S, D] the source; padding is zero."""

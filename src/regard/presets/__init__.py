@@ -14,7 +14,6 @@ from typing import Any, NamedTuple
 from regard.errors import SettingsError
 from regard.settings import nearest, read_toml
 
-
 Tables = dict[str, dict[str, Any]]
 
 
