@@ -223,8 +223,8 @@ class Decoder(nn.Module):
             later.append(after)
         if self.attention is None or self.both is None or source is None:
             return self.dropout(x), fed, later
-        queries = x.view(-1, width * x.size(1), x.size(-1))  # the hypotheses of a sentence share its source
-        found = self.attention(queries, source).view_as(x)
+        queries = x.reshape(-1, width * x.size(1), x.size(-1))  # the hypotheses of a sentence share its source
+        found = self.attention(queries, source).reshape(x.shape)
         joined = self.both(torch.cat([found, x], dim=-1)).tanh()
         return self.dropout(joined), joined[:, -1], later
 
