@@ -2,7 +2,7 @@
 
     python recipes/comparison.py --out OUT [--models NAME ...] [--seeds 3] [--steps N] [--jobs 4] [--set key=value]
 
-Multi30k English to German from $REGARD_DATA/multi30k; one recipe for each model in recipes/comparison: the same
+Multi30k English to German from $REGARD_DATA/multi30k, by one recipe for each model in recipes/comparison: the same
 tokeniser, about as many parameters and as many target tokens. Models are trained `--jobs` at a time, then each is
 timed alone. A run that is in OUT already is not repeated. The end is one table in Markdown; OUT/results.json has all.
 """
@@ -21,7 +21,6 @@ from pathlib import Path
 from typing import Any
 
 RECIPES = Path(__file__).parent / "comparison"
-PRESETS = {"transformer": "small"}  # the others have a preset of their own name
 SEVERAL_SEEDS = ("transformer", "lstm-attention", "lstm", "convs2s")
 MODELS = (*SEVERAL_SEEDS, "bytenet", "neural-gpu")
 LENGTHS = ((0, 8), (9, 12), (13, 16), (17, 20), (21, 999))  # words of the source
@@ -38,7 +37,6 @@ def options() -> argparse.Namespace:
     parser.add_argument("--steps", type=int, help="instead of the recipes'")
     parser.add_argument("--jobs", type=int, default=4, help="trainings at once on one device")
     parser.add_argument("--device", choices=("cpu", "cuda"))
-    parser.add_argument("--lines", type=int, default=1_000, help="sentences of the test set")
     parser.add_argument(
         "--set", action="append", default=[], help="a setting for all models, such as model.dropout=0.2"
     )
@@ -86,7 +84,7 @@ def alone(chosen: argparse.Namespace, what: str, name: str, seed: int) -> bool:
         return True
     place.mkdir(parents=True, exist_ok=True)
     command = [sys.executable, __file__, "--out", str(chosen.out), "--models", name, "--seed", str(seed)]
-    command += ["--only", what, "--lines", str(chosen.lines)]
+    command += ["--only", what]
     command += ["--device", chosen.device] if chosen.device else []
     command += ["--steps", str(chosen.steps)] if chosen.steps else []
     command += [part for setting in chosen.set for part in ("--set", setting)]
@@ -107,12 +105,8 @@ def read(path: Path) -> Result | None:
     return json.loads(path.read_text()) if path.exists() else None
 
 
-def data() -> Path:
-    return Path(os.environ.get("REGARD_DATA", Path(__file__).parents[2] / "shared" / "data")) / "multi30k"
-
-
 def train(chosen: argparse.Namespace, name: str, seed: int) -> None:
-    """Trains a model, translates the test set with it by beam search, and writes the scores down."""
+    """Trains a model by its recipe, which also translates the test set, and writes the scores down."""
     import regard
     from regard import metrics
 
@@ -121,23 +115,23 @@ def train(chosen: argparse.Namespace, name: str, seed: int) -> None:
     shutil.rmtree(place / "model", ignore_errors=True)
     settings = [f"training.checkpoint_every={max(1, chosen.steps // 20)}"] if chosen.steps else []
     regard.train(
-        data() / "train", source="en", target="de", valid=data() / "val", out=place / "model",
-        preset=PRESETS.get(name, name), recipe=RECIPES / f"{name}.toml", settings=[*settings, *chosen.set],
-        steps=chosen.steps, seed=seed, device=chosen.device,
+        out=place / "model", recipe=RECIPES / f"{name}.toml", settings=[*settings, *chosen.set], steps=chosen.steps,
+        seed=seed, device=chosen.device,
     )  # fmt: skip
-    translator, (sources, references) = loaded(chosen, place), test_set(chosen.lines)
-    counted = metrics.count(["bleu", "chrf"], translated(*translator, sources), [[line] for line in references])
+    sources, references = test_set(place)
+    translations = (place / "model" / "test.txt").read_text(encoding="utf-8").split("\n")[:-1]
+    counted = metrics.count(["bleu", "chrf"], translations, [[line] for line in references])
     words = [len(source.split()) for source in sources]
     groups = {
         f"{low}-{high}": [number for number, count in enumerate(words) if low <= count <= high] for low, high in LENGTHS
     }
-    description = json.loads((place / "model" / "regard.json").read_text())
+    model, description = loaded(place, "cpu")[0].model, json.loads((place / "model" / "regard.json").read_text())
     result = {
         "scores": {one.name: one.score().value for one in counted},
         "signature": counted[0].signature,
         "by_length": {name: counted[0].score(lines).value for name, lines in groups.items() if lines},
         "lines": {name: len(lines) for name, lines in groups.items()},
-        "parameters": sum(parameter.numel() for parameter in translator[0].model.parameters()),
+        "parameters": sum(parameter.numel() for parameter in model.parameters()),
         "tokens": description["training"]["tokens"],
         "steps": description["training"]["steps"],
         "tokenisers": description["training"]["tokenisers"],
@@ -145,7 +139,13 @@ def train(chosen: argparse.Namespace, name: str, seed: int) -> None:
     (place / "result.json").write_text(json.dumps(result, indent=2) + "\n")
 
 
-def loaded(chosen: argparse.Namespace, place: Path) -> tuple[Any, Any]:
+def stored_recipe(place: Path) -> Any:
+    from regard.training.recipe import Recipe
+
+    return Recipe.read(json.loads((place / "model" / "training" / "recipe.json").read_text()), where=str(place))
+
+
+def loaded(place: Path, wanted: str | None) -> tuple[Any, Any]:
     """Our own engine and the tokenisers of a trained model."""
     import torch
 
@@ -154,18 +154,21 @@ def loaded(chosen: argparse.Namespace, place: Path) -> tuple[Any, Any]:
     from regard.training.precision import device_for
     from regard.translation.engines.torch import TorchEngine
 
-    device: torch.device = device_for(chosen.device)
+    device: torch.device = device_for(wanted)
     stored = modelfolder.load(place / "model", device=device)
     tokenisers = Tokenisers.from_files(stored.tokeniser)
     return TorchEngine(stored.model, tokenisers, device=device), tokenisers
 
 
-def test_set(lines: int) -> tuple[list[str], list[str]]:
+def test_set(place: Path) -> tuple[list[str], list[str]]:
+    """Sources and references of the recipe's test set."""
     from regard.text.bad_input import BadInput
     from regard.text.corpus import read
     from regard.text.pairs import Languages
 
-    pairs = list(read([str(data() / "test_2016_flickr")], Languages("en", "de"), bad=BadInput(skip=False)))[:lines]
+    recipe = stored_recipe(place)
+    languages = Languages(recipe.data.source, recipe.data.target)
+    pairs = list(read([recipe.test.file], languages, bad=BadInput(skip=False)))
     return [pair.source for pair in pairs], [pair.target for pair in pairs]
 
 
@@ -183,8 +186,8 @@ def measure(chosen: argparse.Namespace, name: str) -> None:
 
     place = folder(chosen, name, 1)
     os.environ["REGARD_CACHE"] = str(place / "cache")
-    translator, (sources, _) = loaded(chosen, place), test_set(chosen.lines)
-    translated(*translator, sources[:32])
+    translator, (sources, _) = loaded(place, chosen.device), test_set(place)
+    translated(*translator, sources)  # every shape is met once
     began = time.perf_counter()
     translated(*translator, sources)
     sentences = len(sources) / (time.perf_counter() - began)
@@ -206,9 +209,8 @@ def tokens_per_second(model: Any, tokenisers: Any, place: Path, device: Any) -> 
     from regard.training.distribution import Processes
     from regard.training.optimisation import Optimisation
     from regard.training.precision import precision_for
-    from regard.training.recipe import Recipe
 
-    recipe = Recipe.read(json.loads((place / "model" / "training" / "recipe.json").read_text()), where=str(place))
+    recipe = stored_recipe(place)
     training = recipe.training
     shares_rows = models.architecture(recipe.model["architecture"]).shares_rows
     loader = Loader(

@@ -14,7 +14,7 @@ from regard import modelfolder, models, presets
 from regard.batches.rows import batch_of
 from regard.errors import LengthError, SettingsError
 from regard.search import SearchSettings
-from regard.training.recipe import Recipe, put_together
+from regard.training.recipe import Recipe, parsed, put_together, read_file
 from runs import TRAINING, corpus, run
 from small import padded
 
@@ -32,9 +32,12 @@ TINY = {
 
 
 def parameters(name: str) -> int:
-    table = presets.load(name).model | {"source_vocabulary": VOCABULARY, "target_vocabulary": VOCABULARY}
+    return _parameters(presets.load(name).model | {"source_vocabulary": VOCABULARY, "target_vocabulary": VOCABULARY})
+
+
+def _parameters(table: dict[str, Any]) -> int:
     with torch.device("meta"):
-        built = models.build(table["architecture"], models.read_settings(table, where=name))
+        built = models.build(table["architecture"], models.read_settings(table, where="model"))
     return sum(parameter.numel() for parameter in built.parameters())
 
 
@@ -116,20 +119,23 @@ def test_a_sentence_that_is_too_long_for_learned_positions_is_refused_on_both_si
         LengthError, match=r"a sentence of 8 tokens is too long: this model learned 6 positions\.\n  Split"
     ):
         small.encode(padded([([5] * 7, [])]).source)
-    state = small.start(small.encode(padded([([5, 6], []), ([5], [])]).source))
-    for _ in range(6):
-        _, state = small.step(torch.tensor([3, 3]), state)
     with pytest.raises(LengthError, match="a sentence of 7 tokens"):
-        small.step(torch.tensor([3, 3]), state)
-    newcomer = small.start(small.encode(padded([([5, 6], [])]).source))
-    only_new = state.join(newcomer).keep(torch.tensor([2]))
-    logits, _ = small.step(torch.tensor([3]), only_new)  # those that were too long have left
-    assert logits.shape == (1, 23)
+        small(padded([([5], [5] * 6)]))
+    with torch.no_grad():
+        short = small(padded([([5, 6], [7])]))
+        longer = small(padded([([5, 6], [7])], length=9))  # padding makes no sentence longer
+        torch.testing.assert_close(longer[:, :2], short, rtol=0, atol=1e-5)
+    state = small.start(small.encode(padded([([5, 6], [])]).source))
+    for _ in range(8):  # where a search lets it go on, it stays at the last position
+        logits, state = small.step(torch.tensor([3]), state)
+    assert torch.isfinite(logits).all()
 
 
 def test_the_neural_gpu_says_how_long_a_source_may_be() -> None:
-    with pytest.raises(LengthError, match=r"a source of 42 tokens is too long: this Neural GPU takes 40\.\n  Its time"):
-        model("neural-gpu").encode(padded([([5] * 41, [])]).source)
+    small = model("neural-gpu", longest=5)
+    with pytest.raises(LengthError, match=r"a source of 6 tokens is too long: this Neural GPU takes 5\.\n  Its time"):
+        small.encode(padded([([5] * 5, [])]).source)
+    assert small.encode(padded([([5] * 4, [])], length=9).source).columns.tolist() == [5]
 
 
 def test_a_translation_may_be_longer_than_what_was_unfolded_for_it() -> None:
@@ -159,16 +165,36 @@ def test_wrong_settings_are_explained(architecture: str, wrong: dict[str, Any], 
         models.read_settings(table | wrong, where="model")
 
 
+def recipe(preset: str, *settings: str) -> Recipe:
+    return put_together([presets.load(preset).tables, parsed(settings), DATA], where=preset)
+
+
 def test_another_architecture_takes_over_nothing_of_the_model_before_it() -> None:
-    settings = ["model.architecture=recurrent", "model.d_model=32"]
-    recipe = put_together("tiny", {}, None, settings, DATA)
-    assert recipe.model == {"architecture": "recurrent", "d_model": 32}
-    assert recipe.training == put_together("tiny", {}, None, [], DATA).training
-    assert put_together("lstm", {}, None, ["model.cell=gru"], DATA).model["attention"] == "none"
+    other = recipe("tiny", "model.architecture=recurrent", "model.d_model=32")
+    assert other.model == {"architecture": "recurrent", "d_model": 32}
+    assert other.training == recipe("tiny").training
+    assert recipe("lstm", "model.cell=gru").model["attention"] == "none"
 
 
 def test_every_architecture_says_whether_sentences_can_share_a_row() -> None:
     assert {name: models.architecture(name).shares_rows for name in models.architectures()} == {
         "bytenet": False, "convs2s": False, "neural_gpu": False, "recurrent": False, "transformer": True,
     }  # fmt: skip
-    assert isinstance(put_together("bytenet", {}, None, [], DATA), Recipe)
+
+
+def test_the_recipes_of_the_comparison_differ_in_the_model_and_in_how_its_batches_are_made() -> None:
+    found = {}
+    for path in sorted((Path(__file__).parents[2] / "recipes" / "comparison").glob("*.toml")):
+        preset, tables = read_file(path)
+        assert preset
+        found[path.stem] = put_together([presets.load(preset).tables, tables], where=str(path))
+    assert sorted(found) == ["bytenet", "convs2s", "lstm", "lstm-attention", "neural-gpu", "transformer"]
+    own = {"batch_tokens", "row_lengths", "peak_rate", "gradient_clip", "compile"}
+    alike = [
+        one.model_dump(exclude={"model": True, "training": own}) | {"dropout": one.model["dropout"]}
+        for one in found.values()
+    ]
+    assert all(one == alike[0] for one in alike)
+    vocabularies = {"source_vocabulary": VOCABULARY, "target_vocabulary": VOCABULARY}
+    counts = {name: _parameters(one.model | vocabularies) for name, one in found.items()}
+    assert counts == {name: pytest.approx(counts["transformer"], rel=0.1) for name in counts}

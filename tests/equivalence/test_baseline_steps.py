@@ -62,18 +62,18 @@ class Decoding:
         self.sources, self.told = [self.sources[r] for r in rows], [self.told[r] for r in rows]
         self.tokens = [self.tokens[r] for r in rows]
 
-    def join(self, other: "Decoding") -> None:
-        self.state = self.state.join(other.state)
-        self.sources, self.told, self.tokens = (
-            self.sources + other.sources,
-            self.told + other.told,
-            self.tokens + other.tokens,
-        )
+    def put(self, places: list[int], other: "Decoding") -> None:
+        self.state = self.state.put(torch.tensor(places), other.state)
+        for n, place in enumerate(places):
+            for w in range(self.width):
+                row, new = place * self.width + w, n * self.width + w
+                self.sources[row], self.told[row] = other.sources[new], other.told[new]
+                self.tokens[row] = other.tokens[new]
 
 
 @pytest.mark.parametrize("width", [1, 3])
 @pytest.mark.parametrize("name", MODELS)
-def test_rows_that_were_reordered_dropped_and_joined_by_others_go_on_as_if_alone(name: str, width: int) -> None:
+def test_rows_that_were_reordered_dropped_and_replaced_go_on_as_if_alone(name: str, width: int) -> None:
     random = Random(f"{name} {width}")  # noqa: S311
     small = model(name, dtype=torch.float32)
 
@@ -86,12 +86,9 @@ def test_rows_that_were_reordered_dropped_and_joined_by_others_go_on_as_if_alone
         if t % 3 == 1:
             decoding.reorder()
         if t == 3:
-            decoding.keep([2, 0])
+            decoding.put([1, 2], Decoding(small, sentences(9, 2), width=width, random=random))  # one is longer than all
         if t == 5:
-            newcomers = Decoding(small, sentences(9, 2), width=width, random=random)  # with longer sources
-            decoding.join(newcomers)
+            decoding.keep([2, 0])
         if t == 8:
-            decoding.keep([3, 0, 1])
-            decoding.join(Decoding(small, sentences(1), width=width, random=random))
-    assert len(decoding.sources) == 4 * width
-    assert decoding.state.said == (6, 12, 12, 3)
+            decoding.put([1], Decoding(small, sentences(1), width=width, random=random))
+    assert [len(told) for told in decoding.told] == [8] * width + [3] * width

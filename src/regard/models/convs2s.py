@@ -73,7 +73,7 @@ class ConvS2S(nn.Module):
         """[B, T, D] the decoder's output at each position of the target."""
         target = batch.target
         x = self.words.said(target.tokens, target.positions)
-        x = self.dropout(x + self.target_positions(target.positions, longest=x.size(1)))
+        x = self.dropout(x + self.target_positions(target.positions))
         return self.decoder(x, self.encode(batch.source))
 
     def logits(self, states: Tensor) -> Tensor:
@@ -83,7 +83,7 @@ class ConvS2S(nn.Module):
     def encode(self, source: Rows) -> Memory:
         """The source, with words and positions beside what the encoder made of them."""
         x, real = self.words.read(source), source.segments != 0
-        x = self.dropout(x + self.source_positions(source.positions, longest=x.size(1)))
+        x = self.dropout(x + self.source_positions(source.positions))
         keys = self.encoder(x, real)
         keys = keys.detach() + (keys - keys.detach()) / self.settings.decoder_layers  # each layer adds to its gradient
         scale = real.sum(dim=1).clamp(min=1).to(x.dtype).sqrt()[:, None, None]
@@ -100,7 +100,7 @@ class ConvS2S(nn.Module):
     def step(self, tokens: Tensor, state: Kept) -> tuple[Tensor, Kept]:
         """[R] the words said last -> [R, V] logits for the next."""
         x = self.words.said(tokens, state.positions)
-        x = self.dropout(x + self.target_positions(state.positions, longest=max(state.said, default=0) + 1))
+        x = self.dropout(x + self.target_positions.of_next(state.positions))
         states, windows = self.decoder.step(x, state)
         return self.logits(states), state.after(windows)
 

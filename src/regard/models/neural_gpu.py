@@ -82,15 +82,15 @@ class NeuralGPU(nn.Module):
 
     def encode(self, source: Rows) -> Memory:
         """The source in the memory's first line, changed as many times as the memory has columns."""
-        if source.tokens.size(1) > self.settings.longest:
+        limit, lengths = self.settings.longest, (source.segments != 0).sum(dim=1)
+        if source.tokens.size(1) > limit and (longest := int(lengths.max())) > limit:
             raise LengthError(
-                f"a source of {source.tokens.size(1)} tokens is too long: this Neural GPU takes "
-                f"{self.settings.longest}.\n"
+                f"a source of {longest} tokens is too long: this Neural GPU takes {limit}.\n"
                 "  Its time grows with the square of the length. Split the text into shorter sentences, or train with "
                 "more:\n  --set model.longest=128"
             )
         words = self.dropout(self.words.read(source)).transpose(1, 2)  # [B, D, S]
-        columns = self.columns((source.segments != 0).sum(dim=1))
+        columns = self.columns(lengths)
         most = int(self.columns(torch.tensor(words.size(2))))
         first = F.pad(words, (0, most - words.size(2)))[:, :, None]
         cells = F.pad(first, (0, 0, 0, self.settings.lines - 1))

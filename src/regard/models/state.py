@@ -19,7 +19,6 @@ class Kept:
 
     rows: Mapping[str, Tensor]  # [R, ...] of each hypothesis
     shared: Mapping[str, Tensor]  # [N, ...] of each sentence, for all of its hypotheses
-    said: tuple[int, ...]  # [N] how many words were said
     width: int
     constants: Mapping[str, Tensor] = field(default_factory=dict)  # of the model, computed once for all steps
 
@@ -30,8 +29,7 @@ class Kept:
 
     def after(self, rows: Mapping[str, Tensor]) -> Kept:
         """One word later; rows that are not named stay as they are."""
-        later = {**self.rows, **rows, "positions": self.positions + 1}
-        return replace(self, rows=later, said=tuple(count + 1 for count in self.said))
+        return replace(self, rows={**self.rows, **rows, "positions": self.positions + 1})
 
     def reorder(self, rows: Tensor) -> Kept:
         """Row r goes on from where row `rows[r]` was."""
@@ -39,20 +37,22 @@ class Kept:
 
     def keep(self, sentences: Tensor) -> Kept:
         """Only these sentences go on, in this order, each with all of its rows."""
-        rows = sentences[:, None] * self.width + torch.arange(self.width, device=sentences.device)
-        kept = self.reorder(rows.flatten())
         shared = {name: tensor.index_select(0, sentences) for name, tensor in self.shared.items()}
-        return replace(kept, shared=shared, said=tuple(self.said[n] for n in sentences.tolist()))
+        return replace(self.reorder(self._rows_of(sentences)), shared=shared)
 
-    def join(self, other: Kept) -> Kept:
-        """The sentences of another state of the same model, behind these; what is shorter is filled with zeros."""
-        assert self.width == other.width, f"{self.width} and {other.width} hypotheses for each sentence"
+    def put(self, places: Tensor, newcomers: Kept) -> Kept:
+        """The sentences of another state take these places; where sizes differ, the smaller is filled with zeros."""
+        assert self.width == newcomers.width, f"{self.width} and {newcomers.width} hypotheses for each sentence"
+        rows = self._rows_of(places)
         return replace(
             self,
-            rows={name: _above(tensor, other.rows[name]) for name, tensor in self.rows.items()},
-            shared={name: _above(tensor, other.shared[name]) for name, tensor in self.shared.items()},
-            said=self.said + other.said,
+            rows={name: _put(tensor, rows, newcomers.rows[name]) for name, tensor in self.rows.items()},
+            shared={name: _put(tensor, places, newcomers.shared[name]) for name, tensor in self.shared.items()},
         )
+
+    def _rows_of(self, sentences: Tensor) -> Tensor:
+        rows = sentences[:, None] * self.width + torch.arange(self.width, device=sentences.device)
+        return rows.flatten()
 
 
 def started(
@@ -67,13 +67,12 @@ def started(
     count = any_of_them.size(0)
     copied = {name: tensor.repeat_interleave(width, dim=0) for name, tensor in rows.items()}
     copied["positions"] = torch.zeros(count * width, dtype=torch.long, device=any_of_them.device)
-    return Kept(rows=copied, shared=memory, said=(0,) * count, width=width, constants=constants or {})
+    return Kept(rows=copied, shared=memory, width=width, constants=constants or {})
 
 
-def _above(first: Tensor, second: Tensor) -> Tensor:
-    """Both, one below the other, after zeros have made them equally large."""
-    sizes = [max(a, b) for a, b in zip(first.shape[1:], second.shape[1:], strict=True)]
-    return torch.cat([_filled(first, sizes), _filled(second, sizes)])
+def _put(tensor: Tensor, places: Tensor, newcomers: Tensor) -> Tensor:
+    sizes = [max(a, b) for a, b in zip(tensor.shape[1:], newcomers.shape[1:], strict=True)]
+    return _filled(tensor, sizes).index_copy(0, places, _filled(newcomers, sizes).to(tensor.dtype))
 
 
 def _filled(tensor: Tensor, sizes: list[int]) -> Tensor:

@@ -64,20 +64,25 @@ class Words(nn.Module):
 
 
 class LimitedPositions(nn.Module):
-    """A learned vector for each position, as many as there are."""
+    """A learned vector for each position, as many as there are. What is said after the last one stays at it."""
 
     def __init__(self, count: int, d_model: int) -> None:
         super().__init__()
         self.weight = nn.Parameter(torch.randn(count, d_model) * 0.5**0.5)
 
-    def forward(self, positions: Tensor, *, longest: int) -> Tensor:
-        """[...] -> [..., D]; all positions are below `longest`."""
-        if longest > self.weight.size(0):
+    def forward(self, positions: Tensor) -> Tensor:
+        """[B, T] of whole sentences -> [B, T, D]."""
+        learned = self.weight.size(0)
+        if positions.size(1) > learned and (longest := int(positions.max()) + 1) > learned:
             raise LengthError(
-                f"a sentence of {longest} tokens is too long: this model learned {self.weight.size(0)} positions.\n"
+                f"a sentence of {longest} tokens is too long: this model learned {learned} positions.\n"
                 "  Split the text into shorter sentences, or train with more: --set model.learned_positions=2048"
             )
         return F.embedding(positions, self.weight)
+
+    def of_next(self, positions: Tensor) -> Tensor:
+        """[R] of words that are being said -> [R, D]; what is too late to have a position stays at the last."""
+        return F.embedding(positions.clamp(max=self.weight.size(0) - 1), self.weight)
 
 
 def something_to_see(real: Tensor) -> Tensor:
