@@ -9,7 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from baselines import MODELS, model
-from small import BEGIN, padded, pairs
+from regard.search import SearchSettings, build
+from regard.translation.engines.engine import plain_requests
+from regard.translation.engines.torch import TorchEngine
+from small import BEGIN, END, padded, pairs
 
 LENGTH = 12
 
@@ -92,3 +95,33 @@ def test_rows_that_were_reordered_dropped_and_replaced_go_on_as_if_alone(name: s
         if t == 8:
             decoding.put([1], Decoding(small, sentences(1), width=width, random=random))
     assert [len(told) for told in decoding.told] == [8] * width + [3] * width
+
+
+class Tokenisers:
+    """As much of tokenisers as an engine needs."""
+
+    class Side:
+        begin, end = BEGIN, END
+
+    source = target = Side()
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_searching_in_places_that_are_filled_again_finds_what_is_found_alone(name: str) -> None:
+    """As a GPU does it: sources padded to one length, places that are free at first and are filled in groups."""
+    random = Random(name)  # noqa: S311
+    engine = TorchEngine(
+        model(name, dtype=torch.float32),
+        Tokenisers(),  # type: ignore[arg-type]
+        device=torch.device("cpu"),
+        gpu_rows=16,
+    )
+    sentences = [[random.randrange(2, 20) for _ in range(random.randint(1, 6))] for _ in range(9)]
+    settings = SearchSettings(beam_size=2, max_length=7)
+    search = build(settings, begin=BEGIN, end=END)
+    ended = [[*sentence, END] for sentence in sentences]
+    together = dict(engine._on_a_gpu(ended, plain_requests(sentences), search))
+    for number, sentence in enumerate(sentences):
+        (alone,) = engine.search([sentence], settings)
+        assert together[number].hypotheses[0].ids == alone.hypotheses[0].ids
+        assert together[number].hypotheses[0].score == pytest.approx(alone.hypotheses[0].score, abs=1e-4)
