@@ -120,6 +120,8 @@ def train(chosen: argparse.Namespace, name: str, seed: int) -> None:
     )  # fmt: skip
     sources, references = test_set(place)
     translations = (place / "model" / "test.txt").read_text(encoding="utf-8").split("\n")[:-1]
+    if len(translations) != len(sources):  # a model that has learned nothing may spell line breaks
+        translations = translated(*loaded(place, chosen.device), sources)
     counted = metrics.count(["bleu", "chrf"], translations, [[line] for line in references])
     words = [len(source.split()) for source in sources]
     groups = {
