@@ -79,6 +79,7 @@ def test_a_preset_trains_and_its_model_translates_and_scores(
         said = translator.model(batch).log_softmax(-1)[0].gather(1, batch.labels.T)[:, 0]
     assert found.hypotheses[0].logprobs == pytest.approx(said.tolist(), abs=1e-4)
     assert translator.score(["w1"], ["w1 x"])[0].total < 0
+    assert translator.translate("w1 w2 w3 w4 w5 w6 w7 w8 w9 " * 10).text  # longer than all that it takes at once
 
 
 def test_the_command_takes_a_preset(tmp_path: Path) -> None:
@@ -174,6 +175,15 @@ def test_another_architecture_takes_over_nothing_of_the_model_before_it() -> Non
     assert other.model == {"architecture": "recurrent", "d_model": 32}
     assert other.training == recipe("tiny").training
     assert recipe("lstm", "model.cell=gru").model["attention"] == "none"
+
+
+def test_every_architecture_says_how_long_a_sentence_may_be() -> None:
+    def longest(name: str) -> int | None:
+        table = presets.load(name).model | {"source_vocabulary": 9, "target_vocabulary": 9}
+        return models.architecture(table["architecture"]).longest(models.read_settings(table, where=name))
+
+    names = [*PRESETS, "base", "table3-e-learned-positions"]
+    assert [longest(name) for name in names] == [None, None, 512, None, 64, None, 1024]
 
 
 def test_every_architecture_says_whether_sentences_can_share_a_row() -> None:

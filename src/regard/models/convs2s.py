@@ -222,4 +222,6 @@ def _map(inputs: int, outputs: int, settings: ConvS2SSettings, *, dropped: bool 
     return Convolution(inputs, outputs, normed=True, gain=1 - settings.dropout if dropped else 1.0)
 
 
-ARCHITECTURE = Architecture(ConvS2SSettings, ConvS2S, shares_rows=False)
+ARCHITECTURE = Architecture(
+    ConvS2SSettings, ConvS2S, shares_rows=False, longest=lambda settings: settings.learned_positions
+)

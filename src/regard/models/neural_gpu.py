@@ -181,4 +181,4 @@ def _within(columns: Tensor, most: int) -> Tensor:
     return (torch.arange(most, device=columns.device) < columns[:, None])[:, None, None]
 
 
-ARCHITECTURE = Architecture(NeuralGPUSettings, NeuralGPU, shares_rows=False)
+ARCHITECTURE = Architecture(NeuralGPUSettings, NeuralGPU, shares_rows=False, longest=lambda settings: settings.longest)

@@ -444,4 +444,8 @@ def projection(inputs: int, outputs: int, *, bias: bool = True) -> nn.Linear:
     return linear
 
 
-ARCHITECTURE = Architecture(TransformerSettings, Transformer)
+ARCHITECTURE = Architecture(
+    TransformerSettings,
+    Transformer,
+    longest=lambda settings: settings.learned_positions if settings.positions == "learned" else None,
+)
