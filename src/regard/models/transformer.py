@@ -445,7 +445,5 @@ def projection(inputs: int, outputs: int, *, bias: bool = True) -> nn.Linear:
 
 
 ARCHITECTURE = Architecture(
-    TransformerSettings,
-    Transformer,
-    longest=lambda settings: settings.learned_positions if settings.positions == "learned" else None,
+    TransformerSettings, Transformer, longest=lambda s: s.learned_positions if s.positions == "learned" else None
 )
