@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import overload
+from typing import TYPE_CHECKING, overload
 
 import torch
 
@@ -21,6 +21,9 @@ from regard.search import Hypothesis, Result, SearchSettings
 from regard.tokens import Tokenisers
 from regard.translation.engines.engine import Engine
 from regard.translation.engines.torch import TorchEngine
+
+if TYPE_CHECKING:
+    from regard.insight.attention import Attention
 
 _WINDOW = 512  # sentences that are sorted by length together
 
@@ -58,6 +61,7 @@ class Translator:
     """A loaded model. `languages`, `description` and `tokenisers` say what it is."""
 
     def __init__(self, folder: str | Path, *, device: str | None = None) -> None:
+        self.name = Path(folder).name
         self.device = torch.device(device or ("cuda" if torch.cuda.is_available() else "cpu"))
         loaded = modelfolder.load(Path(folder), device=self.device)
         if not loaded.tokeniser:
@@ -109,6 +113,26 @@ class Translator:
             tokens = tuple(self.tokenisers.target.pieces(ids))
             scored.append(Scored(total=float(said.sum()), logprobs=tuple(said.tolist()), tokens=tokens))
         return scored
+
+    def look(self, source: str, target: str | None = None, *, without: str = "", beam_size: int = 4) -> Attention:
+        """What the model looks at while it translates `source`, or while it scores `target`.
+
+        `without` names heads or layers that are switched off: `encoder.2.5,decoder-source.0`.
+        """
+        from regard.insight.capture import heads_named
+        from regard.insight.look import look
+
+        return look(
+            self.model,
+            self.tokenisers,
+            source,
+            target,
+            device=self.device,
+            off=heads_named(self.model, without),
+            beam_size=beam_size,
+            name=self.name,
+            languages=self.languages,
+        )
 
     def _translated(self, texts: Sequence[str], search: SearchSettings) -> list[Translation]:
         wordless = {n for n, text in enumerate(texts) if not self.tokenisers.source.normalise(text)}
