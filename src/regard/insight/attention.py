@@ -9,34 +9,19 @@ Shapes: H heads, T queries, S keys, K width of a head; in words instead of piece
 from __future__ import annotations
 
 import math
-import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass
 from html import escape
 from typing import Any, NamedTuple
 
-import torch
 from torch import Tensor
 
 from regard.insight.capture import Head
+from regard.insight.words import Tokens, by_words
 from regard.models.verbs import AttentionName, Lookup
 
-START, END = "⟨start⟩", "⟨end⟩"  # how people see what has no text
 SOURCE_KIND = "decoder-source"  # the attention that alignments are made of
 _MATCHES = 1e-3  # how far log-weights may lie from scores that they are said to come from
-
-
-@dataclass(frozen=True, kw_only=True)
-class Tokens:
-    """A sentence as the model sees it, and as words."""
-
-    pieces: tuple[str, ...]
-    words: tuple[str, ...]
-    word_of: tuple[int, ...]  # for each piece the number of its word
-
-    def table(self) -> dict[str, Any]:
-        """For programs."""
-        return {"pieces": self.pieces, "words": self.words, "word_of": self.word_of}
 
 
 class Alignment(NamedTuple):
@@ -144,22 +129,3 @@ class Attention:
             f'<iframe title="Attention" srcdoc="{escape(page(self))}" '
             'style="width:100%;height:60rem;border:0" loading="lazy"></iframe>'
         )
-
-
-def is_punctuation(piece: str) -> bool:
-    """Whether a piece is marks alone; a lone byte, written <0xE2>, is not."""
-    marks = piece.strip("▁ ")
-    return bool(marks) and all(unicodedata.category(mark)[0] in "PS" for mark in marks)
-
-
-def by_words(weights: Tensor, queries: Tokens, keys: Tokens) -> Tensor:
-    """[H, T, S] over pieces -> the same over words: what the pieces of a word get together, from its pieces' mean.
-
-    So each row still sums to 1.
-    """
-    rows = torch.tensor(queries.word_of)
-    columns = torch.tensor(keys.word_of)
-    heads = weights.size(0)
-    together = weights.new_zeros(heads, weights.size(1), len(keys.words)).index_add_(2, columns, weights)
-    summed = weights.new_zeros(heads, len(queries.words), len(keys.words)).index_add_(1, rows, together)
-    return summed / torch.bincount(rows, minlength=len(queries.words))[None, :, None]

@@ -13,10 +13,11 @@ step; there, attention over the source has the hypotheses of a sentence as its q
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import NamedTuple, Protocol
 
+import torch
 from torch import Tensor
 
 from regard.errors import SettingsError
@@ -100,6 +101,14 @@ def watch(model: Attending) -> Iterator[dict[AttentionName, list[Lookup]]]:
 
     with observing(model, record):
         yield seen
+
+
+def merged(lookups: Sequence[Lookup]) -> Lookup:
+    """One lookup of all queries, where a model asks them one after the other over the same keys."""
+    if len(lookups) == 1:
+        return lookups[0]
+    query = torch.cat([lookup.query for lookup in lookups], dim=2)
+    return lookups[0]._replace(query=query, weights=torch.cat([lookup.weights for lookup in lookups], dim=2))
 
 
 @contextmanager

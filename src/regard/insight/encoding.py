@@ -1,7 +1,8 @@
 """Attention as few bytes: what a page carries.
 
-Weights are written as their logarithms in 16 bits, steps of 1/2048, so that they are right within 0.03 % and scores come
-out of the same numbers; 65,535 is a weight of zero. Of attention that never looks ahead, what lies ahead is left out.
+Weights are written as their logarithms in 16 bits, steps of 1/2048, so that they are right within 0.03 % and scores
+come out of the same numbers; 65,535 is a weight of zero. Of attention that never looks ahead, what lies ahead is left
+out.
 Queries, keys and values are for the eye: 4 bits a number, two numbers a byte, -7 to 7 of the largest in its head.
 
 Shapes: H heads, T queries, S keys, K width of a head.
@@ -33,7 +34,7 @@ def encoded(attention: Attention, name: AttentionName, *, strips: bool) -> dict[
     scores, formula = attention.scores(name)
     seen = weights > 0
     shift = (scores - weights.log()).masked_fill(~seen, 0.0).sum(dim=-1) / seen.sum(dim=-1).clamp(min=1)
-    table = {
+    table: dict[str, Any] = {
         "kind": name.kind,
         "layer": name.layer,
         "shape": [heads, queries, keys],
@@ -68,8 +69,7 @@ def _strip(vectors: Tensor) -> NDArray[np.uint8]:
     flat = levels.ravel().astype(np.uint8)
     if flat.size % 2:
         flat = np.append(flat, np.uint8(8))
-    packed: NDArray[np.uint8] = flat[0::2] | (flat[1::2] << 4)
-    return packed
+    return (flat[0::2] | (flat[1::2] << 4)).astype(np.uint8)
 
 
 def _text(array: NDArray[Any]) -> str:

@@ -6,19 +6,19 @@ the same weights: `step` equals `forward`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import torch
 
 from regard.batches.rows import batch_of
 from regard.errors import SettingsError, TextError
-from regard.insight.attention import END, START, Attention, Tokens, is_punctuation
-from regard.insight.capture import Head, watch, without
+from regard.insight.attention import Attention
+from regard.insight.capture import Head, merged, watch, without
+from regard.insight.words import tokens_of
 from regard.models.verbs import Lookup, Model
 from regard.search import SearchSettings
 from regard.tokens import Tokenisers
-from regard.tokens.tokeniser import Tokeniser
 from regard.translation.engines.torch import TorchEngine
 
 
@@ -55,11 +55,11 @@ def look(
     return Attention(
         text=source,
         translation=tokenisers.target.decode(said),
-        source=_tokens(tokenisers.source, ids, after=True),
-        said=_tokens(tokenisers.target, said, after=True),
-        read=_tokens(tokenisers.target, said, after=False),
+        source=tokens_of(tokenisers.source, ids, after=True),
+        said=tokens_of(tokenisers.target, said, after=True),
+        read=tokens_of(tokenisers.target, said, after=False),
         logprobs=tuple(logprobs.tolist()),
-        lookups={where: _alone(lookup) for where, (lookup,) in seen.items()},
+        lookups={where: _alone(merged(lookups)) for where, lookups in seen.items()},
         off=off,
         model=name,
         languages=dict(languages or {}),
@@ -79,26 +79,3 @@ def _alone(lookup: Lookup) -> Lookup:
     """The one row of a batch, on the CPU, in float32 or better."""
     parts = (part[0].cpu() for part in lookup)
     return Lookup(*(part if part.dtype == torch.float64 else part.float() for part in parts))
-
-
-def _tokens(tokeniser: Tokeniser, ids: Sequence[int], *, after: bool) -> Tokens:
-    """The pieces and words of a sentence, and its end `after` it, or else its start before it."""
-    pieces = tokeniser.pieces(ids)
-    spans = _spans(pieces, tokeniser.word_starts(ids))
-    words = [tokeniser.decode(ids[first:last]).strip() or "".join(pieces[first:last]) for first, last in spans]
-    word_of = [number for number, (first, last) in enumerate(spans) for _ in range(first, last)]
-    if after:
-        return Tokens(pieces=(*pieces, END), words=(*words, END), word_of=(*word_of, len(words)))
-    return Tokens(pieces=(START, *pieces), words=(START, *words), word_of=(0, *(number + 1 for number in word_of)))
-
-
-def _spans(pieces: Sequence[str], starts: Sequence[bool]) -> list[tuple[int, int]]:
-    """From where to where each word goes; punctuation after a word stands alone."""
-    firsts = [place for place, start in enumerate(starts) if start]
-    spans: list[tuple[int, int]] = []
-    for first, last in zip(firsts, [*firsts[1:], len(pieces)], strict=True):
-        cut = last
-        while cut - 1 > first and is_punctuation(pieces[cut - 1]):
-            cut -= 1
-        spans += [(first, cut), (cut, last)] if cut < last else [(first, last)]
-    return spans

@@ -33,7 +33,7 @@ Choose one to see all that it looked at.</p>
 
 _MAP = """
 <p>Each small picture is one head, and each head has learned to look at something else. Rows look, columns are looked
-at; dark means much. Choose one to see it large.</p>
+at; the stronger the colour, the more. Choose one to see it large.</p>
 <div class="map" id="map"></div>
 """
 
@@ -45,14 +45,16 @@ _LARGE = """
 <fieldset class="choice" id="unit"><legend>Made of</legend>
 <label><input type="radio" name="unit" value="words" checked><span>Words</span></label>
 <label><input type="radio" name="unit" value="pieces"><span>Pieces</span></label></fieldset>
-<div class="scale" aria-hidden="true"><span>0 %</span><canvas id="scale" width="64" height="1"></canvas><span>100 %</span></div>
+<div class="scale" aria-hidden="true">
+<span>0 %</span><canvas id="scale" width="64" height="1"></canvas><span>100 %</span></div>
 </div>
 <figure class="large">
 <figcaption><h3 id="large-name"></h3><p id="large-about"></p></figcaption>
 <div class="stage" id="stage"></div>
 <p class="told" id="told" role="status"></p>
 </figure>
-<details id="numbers"><summary>The same as a table</summary><div class="wide" tabindex="0" role="group" aria-label="Table of weights"></div></details>
+<details id="numbers"><summary>The same as a table</summary>
+<div class="wide" tabindex="0" role="group" aria-label="Table of weights"></div></details>
 """
 
 _LOOKUP = """
@@ -79,8 +81,8 @@ next: so rows are named by the word that is said there, ⟨end⟩ last, and what
 that it has read, ⟨start⟩ first. It cannot look ahead.</p>
 <p><b>Weights of a row add up to 100 %.</b> A word of several pieces gets what its pieces get together, and looks as its
 pieces do on average. Many heads rest on ⟨end⟩ or on a full stop where they have nothing to do.</p>
-<p><b>Looking is not explaining.</b> Weights say where a head takes its values from, not how much they matter in the end.
-To know that, switch the head off.</p>
+<p><b>Looking is not explaining.</b> Weights say where a head takes its values from, not how much they matter in the
+end. To know that, switch the head off.</p>
 </details>
 """
 
@@ -120,10 +122,8 @@ def _header(attention: Attention) -> str:
         off = f'<p class="remark">Switched off: <code>{escape(", ".join(map(str, attention.off)))}</code></p>'
     source, target = (attention.languages.get(side, "") for side in ("source", "target"))
     model = f"<p>What <b>{escape(attention.model)}</b> looked at while it translated</p>" if attention.model else ""
-    return (
-        f"{model}\n<h1>{_quoted(attention.text, source)}</h1>\n"
-        f'<p class="translation"><span aria-label="becomes">→</span> {_quoted(attention.translation, target)}</p>\n{off}'
-    )
+    becomes = f'<span aria-label="becomes">→</span> {_quoted(attention.translation, target)}'
+    return f'{model}\n<h1>{_quoted(attention.text, source)}</h1>\n<p class="translation">{becomes}</p>\n{off}'
 
 
 def _quoted(text: str, language: str) -> str:
@@ -138,7 +138,8 @@ def _script(attention: Attention) -> str:
     numbers = _numbers(attention, strips=True)
     if len(numbers) + len(program) > LARGEST - 100_000:
         numbers = _numbers(attention, strips=False)
-    return f'<script type="application/json" id="data">{numbers}</script>\n<script>\n"use strict";\n{program}</script>\n'
+    carried = f'<script type="application/json" id="data">{numbers}</script>'
+    return f'{carried}\n<script>\n"use strict";\n{program}</script>\n'
 
 
 def _numbers(attention: Attention, *, strips: bool) -> str:

@@ -1,9 +1,9 @@
 // One head, large: as a heat map and as lines between words; what a word looks at, and what looks at it.
 
 const ABOUT = {
-  "encoder": ["Each word of the source (rows) looks at all words of the source (columns).", "looks at", "is looked at by"],
-  "decoder": ["While the decoder says a word (rows), it looks at what it has said before (columns).", "was said looking at", "was looked at for"],
-  "decoder-source": ["While the decoder says a word (rows), it looks at the words of the source (columns).", "was said looking at", "was looked at for"],
+  "encoder": ["Each word of the source (ROWS) looks at all words of the source (COLUMNS).", "looks at", "is looked at by"],
+  "decoder": ["While the decoder says a word (ROWS), it looks at what it has said before (COLUMNS).", "was said looking at", "was looked at for"],
+  "decoder-source": ["While the decoder says a word (ROWS), it looks at the words of the source (COLUMNS).", "was said looking at", "was looked at for"],
 };
 const stage = document.getElementById("stage"), told = document.getElementById("told");
 const shown = () => weightsOf(attentionOf(state.kind, state.layer), state.head, state.unit);
@@ -16,7 +16,8 @@ function drawLarge() {
   const name = nameOf(state.kind, state.layer, state.head);
   const what = state.head < 0 ? `the mean of the heads of layer ${state.layer}` : `layer ${state.layer}, head ${state.head}`;
   document.getElementById("large-name").replaceChildren(element("code", {}, name), ` ${what}`);
-  document.getElementById("large-about").textContent = off.has(name) ? "This head was switched off: it looked at nothing." : ABOUT[state.kind][0];
+  document.getElementById("large-about").textContent = off.has(name) ? "This head was switched off: it looked at nothing."
+    : ABOUT[state.kind][0].replace("ROWS", state.view === "heat" ? "rows" : "left").replace("COLUMNS", state.view === "heat" ? "columns" : "right");
   stage.replaceChildren();
   stage.className = `stage ${state.view}`;
   (state.view === "heat" ? drawHeat : drawLines)();
@@ -51,7 +52,7 @@ function drawHeat() {
   const roomy = Math.max(rows, columns) <= 40, size = roomy ? 14 : 11;
   const left = Math.min(150, textWidth(rowLabels(), size) + 14), slant = Math.min(150, textWidth(columnLabels(), size));
   const top = slant * 0.72 + 24, right = slant * 0.72 + 8;
-  const cell = Math.max(12, Math.min(44, Math.floor((stage.clientWidth - left - right) / columns)));
+  const cell = Math.max(roomy ? 20 : 12, Math.min(44, Math.floor((stage.clientWidth - left - right) / columns)));
   const width = left + columns * cell + right, height = top + rows * cell + 6, sharp = window.devicePixelRatio || 1;
   Object.assign(canvas, { width: width * sharp, height: height * sharp });
   Object.assign(canvas.style, { width: `${width}px`, height: `${height}px` });
@@ -164,7 +165,7 @@ function drawLines() {
 
   function mark(side, place) {
     const on = each => place === null || (side === "from" ? each.row : each.column) === place;
-    for (const each of paths) each.path.style.opacity = on(each) ? (0.12 + 0.88 * each.weight).toFixed(2) : "0";
+    for (const each of paths) each.path.style.opacity = on(each) ? (0.2 + 0.8 * each.weight).toFixed(2) : (0.12 * each.weight).toFixed(3);
     const others = side === "from" ? to : from;
     const strengths = place === null ? null : side === "from" ? rowOf(weights, place) : columnOf(weights, place);
     for (const button of [...from, ...to]) { button.style.removeProperty("--strength"); button.classList.remove("chosen"); }
