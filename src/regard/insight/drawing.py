@@ -8,7 +8,8 @@ Shapes: H heads, T queries, S keys.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
 from html import escape
 from typing import NamedTuple
 
@@ -17,24 +18,29 @@ from torch import Tensor
 _CELL = 22
 _SMALL = 76
 _LETTER = 7.4  # about the width of one, at 13 pixels
-_LIGHT = (
-    "--ink:#22252b;--faint:#666b75;--line:#dfdcd4;--ground:#f3f1ec;--weight:#3b2486;"
-    "--first:#2f6fc4;--second:#d0701a;--third:#1a9070"
-)
-_DARK = (
-    "--ink:#e6e4df;--faint:#a0a5ae;--line:#363a43;--ground:#23262d;--weight:#cbbcff;"
-    "--first:#6ea5f2;--second:#f0984a;--third:#41c79f"
-)
-_STYLE = (
-    "text{font:13px system-ui,-apple-system,'Segoe UI',Roboto,sans-serif;fill:var(--ink)}.faint{fill:var(--faint)}"
-    ".end{text-anchor:end}.middle{text-anchor:middle}.axis{stroke:var(--faint);stroke-width:1}"
-    ".rule{stroke:var(--line);stroke-width:1}.curve{fill:none;stroke-width:2;stroke-linejoin:round}"
-    ".weight{fill:var(--weight)}.ground{fill:var(--ground)}"
-    ".first{stroke:var(--first)}.second{stroke:var(--second)}.third{stroke:var(--third)}"
-    "text.first{fill:var(--first);stroke:none}text.second{fill:var(--second);stroke:none}"
-    "text.third{fill:var(--third);stroke:none}rect.first{fill:var(--first);stroke:none}"
-    "rect.second{fill:var(--second);stroke:none}rect.third{fill:var(--third);stroke:none}"
-)
+_LIGHT = {
+    "ink": "#22252b", "faint": "#666b75", "line": "#dfdcd4", "ground": "#f3f1ec", "weight": "#3b2486",
+    "first": "#2f6fc4", "second": "#d0701a", "third": "#1a9070",
+}  # fmt: skip
+_DARK = {
+    "ink": "#e6e4df", "faint": "#a0a5ae", "line": "#363a43", "ground": "#23262d", "weight": "#cbbcff",
+    "first": "#6ea5f2", "second": "#f0984a", "third": "#41c79f",
+}  # fmt: skip
+_RULES = {
+    "text": "font:13px system-ui,-apple-system,'Segoe UI',Roboto,sans-serif;fill:{ink}",
+    ".faint": "fill:{faint}",
+    ".end": "text-anchor:end",
+    ".middle": "text-anchor:middle",
+    ".rule": "stroke:{line};stroke-width:1",
+    ".curve": "fill:none;stroke-width:2.2;stroke-linejoin:round",
+    ".weight": "fill:{weight}",
+    ".ground": "fill:{ground}",
+} | {
+    f"{shape}.{colour}": f"{what}:{{{colour}}}"
+    for colour in ("first", "second", "third")
+    for shape, what in (("text", "fill"), ("rect", "fill"), ("polyline", "stroke"))
+}
+COLOURS = ("first", "second", "third")
 
 
 class Panel(NamedTuple):
@@ -46,12 +52,19 @@ class Panel(NamedTuple):
 
 def svg(width: float, height: float, body: str, *, title: str, paper: bool = False) -> str:
     """The picture in its frame; on `paper` it is always light."""
-    dark = "" if paper else f"@media(prefers-color-scheme:dark){{:root{{{_DARK}}}}}"
+    style = _style(_LIGHT)
+    if not paper:
+        style += f"@media(prefers-color-scheme:dark){{{_style(_DARK)}}}"
     return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" role="img" viewBox="0 0 {width:.0f} {height:.0f}" '
+        f'<svg xmlns="http://www.w3.org/2000/svg" class="picture" role="img" viewBox="0 0 {width:.0f} {height:.0f}" '
         f'width="{width:.0f}" height="{height:.0f}"><title>{escape(title)}</title>'
-        f"<style>:root{{{_LIGHT}}}{dark}{_STYLE}</style>\n{body}</svg>\n"
+        f"<style>{style}</style>\n{body}</svg>\n"
     )
+
+
+def _style(colours: Mapping[str, str]) -> str:
+    """Colours stand in it as they are: programs that print know no variables."""
+    return "".join(f".picture {kind}{{{rule.format_map(colours)}}}" for kind, rule in _RULES.items())
 
 
 def text(x: float, y: float, words: str, kind: str = "") -> str:
@@ -111,3 +124,51 @@ def small_multiples(panels: Sequence[Panel], *, across: int, title: str) -> str:
             cells(panel.weights.tolist(), left, top, _SMALL / columns, _SMALL / rows),
         ]
     return svg(16 + across * step, 50 + lines * (step + 16), "\n".join(parts), title=title, paper=True)
+
+
+class Curve(NamedTuple):
+    """A line through points, its name written at its end."""
+
+    name: str
+    points: Sequence[tuple[float, float]]
+
+
+def chart(curves: Sequence[Curve], *, across: str, up: str, title: str, from_zero: bool = True) -> str:
+    """Curves over the same axes, and what the axes are."""
+    left, right, top, bottom, width, height = 64.0, 128.0, 30.0, 46.0, 640.0, 300.0
+    xs = [x for curve in curves for x, _ in curve.points]
+    ys = [y for curve in curves for _, y in curve.points]
+    ticks_across, ticks_up = _ticks(min(xs), max(xs)), _ticks(min(0.0, *ys) if from_zero else min(ys), max(ys))
+    low, high = min(*ticks_up, *ys), max(*ticks_up, *ys)
+
+    def place(x: float, y: float) -> tuple[float, float]:
+        share = (x - min(xs)) / ((max(xs) - min(xs)) or 1.0), (y - low) / ((high - low) or 1.0)
+        return left + share[0] * (width - left - right), height - bottom - share[1] * (height - top - bottom)
+
+    parts = [text(8, 16, up, "faint"), text((left + width - right) / 2, height - 8, across, "middle faint")]
+    for tick in ticks_up:
+        y = place(min(xs), tick)[1]
+        parts.append(f'<line class="rule" x1="{left}" x2="{width - right}" y1="{y:.1f}" y2="{y:.1f}"/>')
+        parts.append(text(left - 8, y + 4, f"{tick:g}", "end faint"))
+    parts += [text(place(tick, low)[0], height - bottom + 18, f"{tick:,g}", "middle faint") for tick in ticks_across]
+    ends: list[float] = []
+    for number, curve in enumerate(curves):
+        colour = COLOURS[number % len(COLOURS)]
+        points = " ".join(f"{x:.1f},{y:.1f}" for x, y in (place(*point) for point in curve.points))
+        parts.append(f'<polyline class="curve {colour}" points="{points}"/>')
+        y = place(*curve.points[-1])[1] + 4
+        while any(abs(y - other) < 15 for other in ends):
+            y -= 15
+        ends.append(y)
+        parts.append(text(width - right + 8, y, curve.name, colour))
+    return svg(width, height, "\n".join(parts), title=title)
+
+
+def _ticks(low: float, high: float) -> list[float]:
+    """Round numbers from one to the other."""
+    if high <= low:
+        return [low]
+    raw = (high - low) / 5
+    power = 10.0 ** math.floor(math.log10(raw))
+    step = next(factor * power for factor in (1, 2, 2.5, 5, 10) if factor * power >= raw * 0.999)
+    return [number * step for number in range(math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9) + 1)]

@@ -8,13 +8,13 @@ from importlib.resources import files
 from pathlib import Path
 
 from regard.insight.capture import Head
-from regard.insight.drawing import svg, text
+from regard.insight.drawing import Curve, chart
 from regard.insight.heads import COLUMNS, HeadStatistics
 from regard.insight.knockout import KnockOut
 from regard.pages.document import document, section
 from regard.text.files import replacing
 
-_WIDTH, _HEIGHT, _LEFT, _BOTTOM = 640.0, 240.0, 56.0, 40.0
+_ORDER = ("encoder", "decoder", "decoder-source")
 
 
 def write_page(path: Path, page: str) -> None:
@@ -117,7 +117,7 @@ def _map(title: str, values: Mapping[Head, float], shown: Sequence[str]) -> str:
     largest = max(max(values.values(), default=0.0), 1e-9)
     told = dict(zip(values, shown, strict=True))
     parts = []
-    for kind in dict.fromkeys(head.kind for head in values):
+    for kind in sorted({head.kind for head in values}, key=_ORDER.index):
         own = [head for head in values if head.kind == kind]
         across = max(head.head for head in own) + 1
         cells = "".join(
@@ -132,26 +132,9 @@ def _map(title: str, values: Mapping[Head, float], shown: Sequence[str]) -> str:
 def _curve(found: KnockOut) -> str:
     """The loss over how many heads are gone."""
     losses = [found.whole.loss, *(effect.loss for effect in found.together)]
-    low, high = min(losses), max(losses)
-
-    def place(number: int, loss: float) -> tuple[float, float]:
-        x = _LEFT + (_WIDTH - _LEFT - 16) * number / (len(losses) - 1)
-        return x, 16 + (_HEIGHT - _BOTTOM - 16) * (high - loss) / ((high - low) or 1.0)
-
-    points = " ".join(f"{x:.1f},{y:.1f}" for x, y in (place(*each) for each in enumerate(losses)))
-    whole = place(0, found.whole.loss)[1]
-    labels = [
-        (_LEFT - 8, 20.0, f"{high:.2f}", "end faint"),
-        (_LEFT - 8, whole + 4, f"{losses[0]:.2f}", "end faint"),
-        (_LEFT, _HEIGHT - 18, "0", "faint"),
-        (_WIDTH - 16, _HEIGHT - 18, str(len(losses) - 1), "end faint"),
-        ((_LEFT + _WIDTH) / 2, _HEIGHT - 4, "heads switched off, the least missed first; the loss", "middle faint"),
-    ]
-    body = (
-        f'<line class="rule" x1="{_LEFT}" x2="{_WIDTH - 16}" y1="{whole:.1f}" y2="{whole:.1f}"/>'
-        f'<polyline class="curve first" points="{points}"/>{"".join(text(*label) for label in labels)}'
-    )
-    return svg(_WIDTH, _HEIGHT, body, title="The loss over the number of heads that are switched off")
+    curve = Curve("", [(float(number), loss) for number, loss in enumerate(losses)])
+    title = "The loss over the number of heads that are switched off"
+    return chart([curve], across="heads switched off, the least missed first", up="loss", title=title, from_zero=False)
 
 
 def _number(value: float | None) -> str:

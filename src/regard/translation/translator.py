@@ -61,7 +61,8 @@ class Translator:
     """A loaded model. `languages`, `description` and `tokenisers` say what it is."""
 
     def __init__(self, folder: str | Path, *, device: str | None = None) -> None:
-        self.name = Path(folder).name
+        self.folder = Path(folder)
+        self.name = self.folder.absolute().name
         self.device = torch.device(device or ("cuda" if torch.cuda.is_available() else "cpu"))
         loaded = modelfolder.load(Path(folder), device=self.device)
         if not loaded.tokeniser:
