@@ -24,7 +24,7 @@ from regard.insight.sample import Sample
 from regard.models.verbs import AttentionName, Lookup, Model, State
 from regard.search import Request, SearchSettings, build, decode
 
-_TOKENS = 8192  # of a batch, repetitions included
+_TOKENS = 4096  # of a batch, repetitions included
 
 Variant = Collection[Head]
 """The heads that are switched off; none of them is the whole model."""
