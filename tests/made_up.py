@@ -31,6 +31,13 @@ class Told:
     def keep(self, sentences: Tensor) -> "Told":
         return Told([self.rows[n * self.width + w] for n in sentences.tolist() for w in range(self.width)], self.width)
 
+    def put(self, places: Tensor, newcomers: "Told") -> "Told":
+        rows = list(self.rows)
+        for n, place in enumerate(places.tolist()):
+            for w in range(self.width):
+                rows[place * self.width + w] = newcomers.rows[n * self.width + w]
+        return Told(rows, self.width)
+
 
 class MadeUp:
     """Logits in float64; with `levels`, whole numbers below that, so that there are ties."""

@@ -222,8 +222,9 @@ def test_required_phrases_that_begin_alike_give_no_hypothesis_twice() -> None:
     others = range(5, 20)
     model = AfterTheLast({BEGIN: dict.fromkeys(others, 5.0), 2: {3: 9.0, 4: 9.0}, **{n: {END: 9.0} for n in others}})
     search = build(SearchSettings(n_best=4, max_length_offset=0), begin=BEGIN, end=END)
-    first = model.step(search.admit([Request(source_length=9, required=((2, 3), (2, 4)))]), None)[0]
-    assert sorted(search.advance(first).tokens.tolist()) == [2, 5, 6, 7]
+    search.admit([Request(source_length=9, required=((2, 3), (2, 4)))])
+    search.advance(model.step(search.tokens, None)[0])
+    assert sorted(search.tokens.tolist()) == [2, 5, 6, 7]
     search = build(SearchSettings(n_best=4, max_length_offset=0), begin=BEGIN, end=END)
     request = Request(source_length=4, required=((2, 3), (2, 4)))
     (result,) = decode(model.step, MadeUp(seed=0, vocabulary=2).start([0], width=4), [request], search)
@@ -284,11 +285,11 @@ def test_every_tensor_is_made_on_the_device_of_the_search(kind: dict[str, Any]) 
     model = MadeUp(seed=0, vocabulary=200)
     search = build(SearchSettings(**kind, min_length=9), begin=BEGIN, end=END, device="cpu")
     request = Request(source_length=1, prefix=(4,), banned=((5, 6), (7,)), required=((8, 9),))
-    tokens, told = search.admit([request]), model.start([0], width=search.width)
-    while search.sentences:
-        logits, told = model.step(tokens, told)
+    search.admit([request])
+    told = model.start([0], width=search.width)
+    while search.busy:
+        logits, told = model.step(search.tokens, told)
         with torch.device("meta"):
             decision = search.advance(logits)
-        told = told if decision.rows is None or decision.finished else told.reorder(decision.rows)
-        tokens = decision.tokens
+        told = told if decision.rows is None else told.reorder(decision.rows)
     assert decision.finished[0].hypotheses[0].constraints_met

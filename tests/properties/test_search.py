@@ -12,7 +12,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from made_up import BEGIN, END, MadeUp, Told, brute_force
-from regard.search import Request, Result, Search, SearchSettings, build, combine, decode
+from regard.search import Request, Result, Search, SearchSettings, build, combine, decode, decode_waiting
 from regard.search.beam import Beam
 from regard.search.greedy import Greedy
 from regard.search.length import limit
@@ -189,23 +189,49 @@ def test_sentences_that_enter_at_different_times_find_what_they_find_alone(
         run(model, [request], search_of(**kind, max_length_offset=6), [n])[0] for n, request in enumerate(requests)
     ]
     entry = [sum(pauses[: n + 1]) for n in range(5)]
-    state, tokens = Told([], search.width), torch.zeros(0, dtype=torch.long)
+    state = Told([], search.width)
     inside: list[int] = []
     found: dict[int, Result] = {}
     for time in range(100):
         entering = [n for n in range(5) if entry[n] == time]
-        tokens = torch.cat([tokens, search.admit([requests[n] for n in entering])])
+        search.admit([requests[n] for n in entering])
         state = Told(state.rows + model.start(entering, width=search.width).rows, search.width)
         inside += entering
         if inside:
-            logits, state = model.step(tokens, state)
+            logits, state = model.step(search.tokens, state)
             decision = search.advance(logits)
             found |= {inside[place]: result for place, result in decision.finished.items()}
-            inside = [inside[place] for place in decision.going.tolist()]
-            state = state.keep(decision.going)
             state = state if decision.rows is None else state.reorder(decision.rows)
-            tokens = decision.tokens
+            busy = search.busy
+            inside = [inside[place] for place in busy]
+            search.keep(busy)
+            state = state.keep(torch.tensor(busy, dtype=torch.long))
     assert [found[n] for n in range(5)] == alone
+
+
+@given(seeds, kinds, st.integers(1, 4), st.sampled_from([0, 0.25, 0.5]), st.booleans())
+def test_sentences_that_wait_for_a_place_find_what_they_find_alone(
+    seed: int, kind: dict[str, Any], places: int, free: float, fixed: bool
+) -> None:
+    model, search = MadeUp(seed=seed, vocabulary=6), search_of(**kind, max_length_offset=6)
+    requests = [
+        Request(source_length=n % 4, number=n, prefix=(4,) * (n % 2), required=((2, 3),) * (n % 3 == 1))
+        for n in range(9)
+    ]
+    alone = [
+        run(model, [request], search_of(**kind, max_length_offset=6), [n])[0] for n, request in enumerate(requests)
+    ]
+    found = decode_waiting(
+        model.step,
+        lambda numbers: model.start(list(numbers), width=search.width),
+        requests,
+        search,
+        places=places,
+        free=free,
+        state=model.start([0] * places, width=search.width) if fixed else None,
+    )
+    assert dict(found) == dict(enumerate(alone))
+    assert not search.sentences
 
 
 @given(seeds, kinds)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def command(
-    systems: Annotated[list[Path], typer.Argument(help="Files of translations, one in each line, made by anything.")],
+    systems: Annotated[list[Path], typer.Argument(help="Model folders, and files of translations made by anything.")],
     test: Annotated[Path, typer.Option(help="The test set: sentence pairs, or references alone, one in each line.")],
     source: Annotated[str, typer.Option(help="The language that was translated, such as en.")] = "",
     target: Annotated[str, typer.Option(help="The language of the translations, such as de.")] = "",
@@ -26,12 +26,16 @@ def command(
     tokenised: Annotated[bool, typer.Option("--tokenised", help="The text is split into tokens already.")] = False,
     lowercase: Annotated[bool, typer.Option("--lowercase", help="Letter case makes no difference.")] = False,
     seed: Annotated[int, typer.Option(help="The seed of the tests; the same one gives the same numbers.")] = 12345,
+    beam_size: Annotated[int, typer.Option(help="How many hypotheses models follow.")] = 4,
+    length_penalty: Annotated[float, typer.Option(help="The paper's alpha, for models.")] = 0.6,
+    device: Annotated[str | None, typer.Option(help="cpu or cuda, for models.")] = None,
     out: Annotated[Path | None, typer.Option(help="Write a page with all of it, such as page.html.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")] = False,
 ) -> None:
-    """Compare translations: scores, whether the difference is more than chance, and the sentences that differ most.
+    """Compare models or translations: scores, whether they differ by more than chance, and the sentences that do most.
 
-    Every system is compared with the first. Without --source and --target, the test set is a file of references.
+    Every system is compared with the first. A model folder translates the test set; a file holds translations, one in
+    each line. Without --source and --target, the test set is a file of references.
     """
     from regard.errors import SettingsError
     from regard.evaluation.comparison import compare
@@ -43,9 +47,10 @@ def command(
     if bool(source) != bool(target):
         raise SettingsError("--source and --target: give both, or neither for a file of references alone.")
     languages = Languages(source, target) if source else None
+    held_out = read_held_out(test, languages, more=reference or [])
     comparison = compare(
-        read_systems(systems),
-        read_held_out(test, languages, more=reference or []),
+        read_systems(systems, held_out, beam_size=beam_size, length_penalty=length_penalty, device=device),
+        held_out,
         metrics=[name for name in metrics.split(",") if name.strip()],
         options=Options(tokenised=tokenised, lowercase=lowercase, language=target),
         frequencies=read_frequencies(train, languages) if train else None,

@@ -13,12 +13,12 @@ from rich.console import Console
 
 
 def command(
-    data: Annotated[list[str], typer.Argument(help="Files, folders or patterns of sentence pairs.")],
-    source: Annotated[str, typer.Option(help="The language to translate from, such as en.")],
-    target: Annotated[str, typer.Option(help="The language to translate into, such as de.")],
     out: Annotated[Path, typer.Option(help="The folder of the new model.")],
+    data: Annotated[list[str] | None, typer.Argument(help="Files, folders or patterns of sentence pairs.")] = None,
+    source: Annotated[str | None, typer.Option(help="The language to translate from, such as en.")] = None,
+    target: Annotated[str | None, typer.Option(help="The language to translate into, such as de.")] = None,
     preset: Annotated[str, typer.Option(help="The size: auto, tiny, small, base, big, or a row of Table 3.")] = "auto",
-    recipe: Annotated[Path | None, typer.Option(help="A TOML file with settings.")] = None,
+    recipe: Annotated[Path | None, typer.Option(help="A TOML file with settings, and perhaps the data.")] = None,
     set_: Annotated[list[str] | None, typer.Option("--set", help="One setting: training.warmup=2000")] = None,
     valid: Annotated[Path | None, typer.Option(help="Pairs to validate on; without them, some are held out.")] = None,
     from_model: Annotated[Path | None, typer.Option("--from", help="A model to adapt to the data.")] = None,
@@ -34,8 +34,12 @@ def command(
     resume: Annotated[bool, typer.Option("--resume", help="Go on with the run in --out.")] = False,
     tensorboard: Annotated[bool, typer.Option("--tensorboard", help="Write for TensorBoard, too.")] = False,
 ) -> None:
-    """Train a model on sentence pairs. It can be stopped at any time, and goes on with --resume."""
+    """Train a model on sentence pairs. It can be stopped at any time, and goes on with --resume.
+
+    The pairs and both languages are named here or in the recipe.
+    """
     from regard.cli import live
+    from regard.cli.columns import columns_of
     from regard.training.board import board
     from regard.training.train import train
 
@@ -43,7 +47,7 @@ def command(
     stop = Flag()
     signals = _stop_on_signals(stop, console)
     finished = train(
-        *data,
+        *(data or ()),
         source=source,
         target=target,
         out=out,
@@ -52,7 +56,7 @@ def command(
         settings=set_ or (),
         valid=valid,
         format=format_,
-        columns=_columns(columns),
+        columns=columns_of(columns),
         skip_bad=skip_bad,
         from_model=from_model,
         old=old or (),
@@ -69,16 +73,6 @@ def command(
     if not finished:
         console.print("Stopped, with a checkpoint. Go on with the same command and --resume.")
         raise typer.Exit(128 + signals[0] if signals else 1)
-
-
-def _columns(text: str | None) -> tuple[int, int] | None:
-    if text is None:
-        return None
-    try:
-        source, target = (int(number) for number in text.split(","))
-    except ValueError:
-        raise typer.BadParameter(f"{text!r} is not two numbers with a comma between them, such as 3,4") from None
-    return source, target
 
 
 def _stop_on_signals(stop: Flag, console: Console) -> list[int]:

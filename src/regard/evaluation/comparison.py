@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from regard.errors import CorpusError
 from regard.evaluation.significance import SEED, Difference, Interval, Tested, paired
 from regard.evaluation.slices import Frequencies, Slicing, by_length, by_rarity
+from regard.evaluation.tokenised import joined, joined_references
 from regard.metrics import TOKENISED, Counted, Options, Score, count, sentence_scores
 from regard.text.pairs import Languages
 
@@ -97,6 +98,9 @@ def compare(
     """Compares every system with the first. Without `frequencies`, words are counted in the references."""
     options = options or Options()
     _check(systems, held_out)
+    if options.tokenised:
+        systems = [system._replace(translations=joined(system.translations)) for system in systems]
+        held_out = held_out._replace(references=joined_references(held_out.references))
     counted = [count(metrics, system.translations, held_out.references, options=options) for system in systems]
     names = [system.name for system in systems]
     by_metric = list(zip(*counted, strict=True))

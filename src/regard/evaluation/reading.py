@@ -1,4 +1,4 @@
-"""Translations and test sets from files."""
+"""Translations and test sets from files; a model makes its translations here."""
 
 from __future__ import annotations
 
@@ -10,15 +10,52 @@ from regard.evaluation.comparison import HeldOut, System
 from regard.evaluation.slices import Frequencies, word_counts
 from regard.text import corpus
 from regard.text.bad_input import BadInput
-from regard.text.files import bare_name, lines
-from regard.text.formats import formats
+from regard.text.files import bare_name, lines, replacing
+from regard.text.formats import Reading, formats
+from regard.text.lines import encoded_line
 from regard.text.pairs import Languages
 
+_MODEL = "regard.json"
 
-def read_systems(paths: Sequence[Path]) -> list[System]:
-    """A system for each file of translations, one in each line, called by as much of its path as tells it apart."""
+
+def read_systems(
+    paths: Sequence[Path],
+    held_out: HeldOut | None = None,
+    *,
+    beam_size: int = 4,
+    length_penalty: float = 0.6,
+    device: str | None = None,
+) -> list[System]:
+    """A system for each file of translations, one in each line, called by as much of its path as tells it apart.
+
+    A model folder translates the sources of the test set, with this beam, length penalty and device.
+    """
     names = _names(paths)
-    return [System(name, _translations(path)) for name, path in zip(names, paths, strict=True)]
+    models = {path for path in paths if (path / _MODEL).is_file()}
+    if models and not (held_out and held_out.sources):
+        raise SettingsError(
+            f"{min(models)}: this is a model, and there are no sources that it could translate.\n"
+            "  Give a test set of sentence pairs, and say its languages, such as: --source en --target de"
+        )
+    systems = []
+    for name, path in zip(names, paths, strict=True):
+        if path in models and held_out:
+            from regard.translation.translator import load  # files of translations are compared without torch
+
+            made = load(path, device=device).translate(
+                held_out.sources, beam_size=beam_size, length_penalty=length_penalty
+            )
+            systems.append(System(name, [each.text for each in made]))
+        else:
+            systems.append(System(name, _translations(path)))
+    return systems
+
+
+def write_translations(path: Path, translations: Sequence[str]) -> None:
+    """A file with one translation in each line, whole or not at all."""
+    with replacing(path) as file:
+        for number, text in enumerate(translations, start=1):
+            file.write(encoded_line((text,), path, number))
 
 
 def read_held_out(path: Path, languages: Languages | None, *, more: Sequence[Path] = ()) -> HeldOut:
@@ -32,17 +69,49 @@ def read_held_out(path: Path, languages: Languages | None, *, more: Sequence[Pat
     else:
         _refuse_pairs(path)
         sources, references = [], [[line] for line in _lines(path)]
+    return HeldOut(path.name, _with_further(path, references, more), sources, languages)
+
+
+def read_test(
+    path: Path,
+    languages: Languages,
+    *,
+    references: Sequence[Path] = (),
+    format: str | None = None,  # noqa: A002
+    columns: tuple[int, int] | None = None,
+) -> HeldOut:
+    """A test set to translate: sentence pairs in any format, and files of further references, one in each line.
+
+    Where `references` are given, `path` can be a file of sources alone, one in each line.
+    """
+    try:
+        found = corpus.documents([path], Reading(languages, BadInput(), columns), format=format)
+    except CorpusError:
+        if format or not references or not path.is_file():
+            raise
+        sources = list(_lines(path))
+        return HeldOut(path.name, _with_further(path, [[] for _ in sources], references), sources, languages)
+    pairs = list(corpus.read([path], languages, format=format, columns=columns))
+    own = {file.resolve() for document in found for file in document.paths}
+    further = [file for file in references if file.resolve() not in own]  # `test.de` beside `test.en`, named again
+    known = _with_further(path, [[pair.target] for pair in pairs], further)
+    return HeldOut(path.name, known, [pair.source for pair in pairs], languages)
+
+
+def _with_further(path: Path, references: Sequence[Sequence[str]], more: Sequence[Path]) -> list[list[str]]:
+    """The references of each line, and those in files of further ones."""
     if not references:
         raise CorpusError(f"{path}: there is no sentence in this test set.\n  Expected is one at least.")
+    known = [list(line) for line in references]
     for file in more:
         further = list(_lines(file))
-        if len(further) != len(references):
+        if len(further) != len(known):
             raise CorpusError(
-                f"{file}: there are {len(further):,} lines, but {path} has {len(references):,} sentences.\n"
+                f"{file}: there are {len(further):,} lines, but {path} has {len(known):,} sentences.\n"
                 "  Further references stand in the same order, one in each line."
             )
-        references = [[*known, line] for known, line in zip(references, further, strict=True)]
-    return HeldOut(path.name, references, sources, languages)
+        known = [[*line, another] for line, another in zip(known, further, strict=True)]
+    return known
 
 
 def read_frequencies(paths: Sequence[Path], languages: Languages | None) -> Frequencies:
@@ -58,13 +127,11 @@ def read_frequencies(paths: Sequence[Path], languages: Languages | None) -> Freq
 
 
 def _translations(path: Path) -> list[str]:
-    if (path / "regard.json").is_file():
-        raise CorpusError(
-            f"{path}: this is a model, and only files of translations can be compared yet.\n"
-            "  Translate the test set with it, and give the file of translations, one in each line."
-        )
     if path.is_dir():
-        raise CorpusError(f"{path}: this is a folder.\n  Expected is a file of translations, one in each line.")
+        raise CorpusError(
+            f"{path}: this is a folder, and not that of a model.\n"
+            "  Expected is a file of translations, one in each line, or a model folder, which has a regard.json."
+        )
     return list(_lines(path))
 
 

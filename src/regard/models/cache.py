@@ -1,77 +1,133 @@
 """What an attending decoder keeps between two steps: keys and values, its own and those of the source.
 
-Shapes: N sentences, R = N * width rows, H heads, S source positions, K width of a key or value.
+A step writes the keys and values of all rows side by side into one column of a ring, and nothing is moved afterwards:
+when a hypothesis goes on from another, only the table of what each has `seen` changes. So the hypotheses of a sentence
+are queries over one cache that they share, and a sentence may enter at any time, in the place of one that is finished.
+
+Shapes: N sentences, W = width hypotheses of each, C columns, H heads, S source positions, K width of a key or value.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
 
 import torch
 from torch import Tensor
+from torch.nn import functional as F
 
 _FIRST_CAPACITY = 32
+_BLOCK = 8  # columns that are looked at are a multiple of this, so that shapes repeat
+
+KeysAndValues = tuple[Tensor, Tensor]
 
 
-class KeysAndValues:
-    """A decoder layer's own keys and values so far, written in place; the room for them doubles when it is full."""
-
-    def __init__(self) -> None:
-        self.length = 0
-        self.keys: Tensor | None = None  # [R, H, capacity, K]
-        self.values: Tensor | None = None
-
-    def append(self, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
-        """Adds one position, [R, H, 1, K] each, and gives all of them."""
-        self.keys = self._room(self.keys, key)
-        self.values = self._room(self.values, value)
-        self.keys[:, :, self.length] = key[:, :, 0]
-        self.values[:, :, self.length] = value[:, :, 0]
-        self.length += 1
-        return self.keys[:, :, : self.length], self.values[:, :, : self.length]
-
-    def select(self, rows: Tensor) -> None:
-        """Row r becomes what row `rows[r]` was."""
-        if self.keys is not None and self.values is not None:
-            self.keys = self.keys.index_select(0, rows)
-            self.values = self.values.index_select(0, rows)
-
-    def _room(self, cached: Tensor | None, new: Tensor) -> Tensor:
-        rows, heads, _, width = new.shape
-        if cached is None:
-            return new.new_empty(rows, heads, _FIRST_CAPACITY, width)
-        if self.length < cached.size(2):
-            return cached
-        return torch.cat([cached, torch.empty_like(cached)], dim=2)
-
-
-@dataclass(frozen=True)
 class DecoderState:
     """Everything a step needs beside the words said last."""
 
-    own: tuple[KeysAndValues, ...]  # one for each layer
-    source: tuple[tuple[Tensor, Tensor], ...]  # keys and values of the source for each layer, [N, H, S, K]
-    source_allowed: Tensor  # [N, 1, 1, S] True where looking is allowed
-    width: int  # hypotheses for each sentence
+    in_place = True
+
+    def __init__(
+        self, source: Sequence[KeysAndValues], source_allowed: Tensor, *, width: int, capacity: int = _FIRST_CAPACITY
+    ) -> None:
+        self.source = list(source)  # for each layer, [N, H, S, K]
+        self.source_allowed = source_allowed  # [N, 1, 1, S] True where looking is allowed
+        self.width = width
+        self.capacity = capacity
+        self.column = 0  # where the next step writes
+        self.used = 0  # columns that were written so far
+        self.steps = 0
+        sentences, device = len(source_allowed), source_allowed.device
+        self.born = [0] * sentences  # at which step each sentence began
+        self.ages = torch.zeros(sentences, dtype=torch.long, device=device)  # [N] words that each has said
+        self.now = torch.zeros(1, dtype=torch.long, device=device)  # the column, where a captured step reads it
+        self.positions = source_allowed.new_zeros(0)  # [words, D] what the model adds to its words, by their age
+        self.own: list[KeysAndValues] = []  # [N, H, C, W, K] for each layer, from the first step on
+        self.seen = torch.zeros(sentences, width, capacity, width, dtype=torch.bool, device=device)
 
     @property
-    def length(self) -> int:
-        """How many words were said."""
-        return self.own[0].length
+    def oldest(self) -> int:
+        """The most words that one of the sentences has said."""
+        return self.steps - min(self.born, default=self.steps)
+
+    def begin_step(self) -> None:
+        """Makes room for one more column."""
+        if not self.own:
+            self.own = [(self._empty(key), self._empty(value)) for key, value in self.source]
+        if self.oldest >= self.capacity:
+            self._grow()
+        self.used = max(self.used, self.column + 1)
+        self.now.fill_(self.column)
+
+    def write(self, layer: int, key: Tensor, value: Tensor) -> KeysAndValues:
+        """Adds what each row has to say, [N, H, W, K] each, and gives all that was said: [N, H, columns * W, K]."""
+        for cache, new in zip(self.own[layer], (key, value), strict=True):
+            cache.index_copy_(2, self.now, new[:, :, None].to(cache.dtype))
+        keys, values = (cache[:, :, : self._looked_at].flatten(2, 3) for cache in self.own[layer])
+        return keys, values
+
+    def allowed(self) -> Tensor:
+        """[N, 1, W, columns * W] what each hypothesis has said, the newest column included."""
+        itself = torch.eye(self.width, dtype=torch.bool, device=self.seen.device).expand(len(self.seen), -1, -1)
+        self.seen.index_copy_(2, self.now, itself[:, :, None])
+        return self.seen[:, None, :, : self._looked_at].flatten(3)
+
+    def end_step(self) -> None:
+        """All sentences are a word older."""
+        self.column = (self.column + 1) % self.capacity
+        self.steps += 1
 
     def reorder(self, rows: Tensor) -> DecoderState:
-        """Row r goes on from where row `rows[r]` was. The source's part is shared by a sentence's rows and stays."""
-        for cache in self.own:
-            cache.select(rows)
+        """Row r goes on from where row `rows[r]` was: it has seen what that row saw."""
+        self.seen.copy_(self.seen.flatten(0, 1)[rows].view_as(self.seen))
         return self
 
     def keep(self, sentences: Tensor) -> DecoderState:
         """Only these sentences go on, in this order, each with all of its rows."""
-        rows = sentences[:, None] * self.width + torch.arange(self.width, device=sentences.device)
-        for cache in self.own:
-            cache.select(rows.flatten())
-        return replace(
-            self,
-            source=tuple((key[sentences], value[sentences]) for key, value in self.source),
-            source_allowed=self.source_allowed[sentences],
-        )
+        self.source = [(key[sentences], value[sentences]) for key, value in self.source]
+        self.own = [(key[sentences], value[sentences]) for key, value in self.own]
+        self.source_allowed, self.seen = self.source_allowed[sentences], self.seen[sentences]
+        self.ages, self.born = self.ages[sentences], [self.born[n] for n in sentences.tolist()]
+        return self
+
+    def put(self, places: Tensor, newcomers: DecoderState) -> DecoderState:
+        """The sentences of another state, which have said nothing yet, take these places."""
+        assert newcomers.steps == 0
+        assert newcomers.width == self.width
+        more = newcomers.source_allowed.size(3) - self.source_allowed.size(3)
+        if more > 0:
+            self.source = [(_longer(key, more), _longer(value, more)) for key, value in self.source]
+            self.source_allowed = F.pad(self.source_allowed, (0, more))
+        for ours, theirs in zip(self.source, newcomers.source, strict=True):
+            for cache, new in zip(ours, theirs, strict=True):
+                cache[places] = _longer(new, -more) if more < 0 else new
+        self.source_allowed[places] = F.pad(newcomers.source_allowed, (0, max(0, -more)))
+        self.seen[places] = False
+        self.ages[places] = 0
+        for place in places.tolist():
+            self.born[place] = self.steps
+        return self
+
+    @property
+    def _looked_at(self) -> int:
+        """How many columns a step looks at: on a GPU all of them, so that its shapes never change."""
+        if self.seen.is_cuda:
+            return self.capacity
+        return min(self.capacity, -(-self.used // _BLOCK) * _BLOCK)
+
+    def _empty(self, like: Tensor) -> Tensor:
+        sentences, heads, _, width = like.shape
+        return like.new_zeros(sentences, heads, self.capacity, self.width, width)  # not NaN: it is looked at, by 0
+
+    def _grow(self) -> None:
+        """Twice the columns, the oldest first again."""
+        self.own = [(self._twice(key, 2), self._twice(value, 2)) for key, value in self.own]
+        self.seen = self._twice(self.seen, 2)
+        self.column, self.capacity = self.capacity, 2 * self.capacity
+
+    def _twice(self, cache: Tensor, dimension: int) -> Tensor:
+        in_order = torch.roll(cache, -self.column, dimension)
+        return torch.cat([in_order, torch.zeros_like(cache)], dimension)
+
+
+def _longer(cache: Tensor, by: int) -> Tensor:
+    return F.pad(cache, (0, 0, 0, by))

@@ -18,7 +18,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from regard.errors import LengthError
-from regard.models.cache import DecoderState, KeysAndValues
+from regard.models.cache import DecoderState
 from regard.models.dropout import Dropout
 from regard.models.verbs import Architecture, AttentionName, Batch, Lookup, Observer, Rows
 from regard.settings import Settings
@@ -133,20 +133,39 @@ class Transformer(nn.Module):
     def start(self, memory: Memory, *, width: int = 1) -> DecoderState:
         """A decoder that has said nothing; each row of the source holds one sentence. Keys are computed here, once."""
         return DecoderState(
-            own=tuple(KeysAndValues() for _ in self.decoder.layers),
-            source=tuple(layer.source_attention.keys_and_values(memory.states) for layer in self.decoder.layers),
-            source_allowed=(memory.segments != 0)[:, None, None],
+            [layer.source_attention.keys_and_values(memory.states) for layer in self.decoder.layers],
+            (memory.segments != 0)[:, None, None],
             width=width,
         )
 
     @torch.no_grad()
     def step(self, tokens: Tensor, state: DecoderState) -> tuple[Tensor, DecoderState]:
         """[N * width] the words said last (at first anything, or the start token) -> [N * width, V] logits."""
-        x = self.target_embedding(tokens)
-        if self.settings.start == "zero" and state.length == 0:
-            x = torch.zeros_like(x)
-        x = self.dropout(x + self.target_positions(state.length, 1, like=x))[:, None]
-        return self.logits(self.decoder.step(x, state))[:, 0], state
+        self.before_step(state)
+        logits = self.next_logits(tokens, state)
+        self.after_step(state)
+        return logits, state
+
+    def before_step(self, state: DecoderState) -> None:
+        """Makes room for what the step will write."""
+        state.begin_step()
+        if len(state.positions) <= state.oldest:
+            like = self.target_embedding.weight
+            state.positions = self.target_positions.table(state.oldest, state.capacity, like=like)
+
+    def after_step(self, state: DecoderState) -> None:
+        """All are one word further."""
+        state.end_step()
+
+    def next_logits(self, tokens: Tensor, state: DecoderState) -> Tensor:
+        """[N * width] -> [N * width, V]: the part of a step that only computes, and writes in place."""
+        x = self.target_embedding(tokens.view(-1, state.width))
+        if self.settings.start == "zero":
+            x = x.masked_fill((state.ages == 0)[:, None, None], 0.0)
+        x = self.dropout(x + state.positions[state.ages][:, None])
+        logits = self.logits(self.decoder.step(x, state)).flatten(0, 1)
+        state.ages += 1
+        return logits
 
     def attentions(self) -> dict[AttentionName, MultiHeadAttention]:
         """Section 3.2.3's three uses of attention, layer by layer."""
@@ -206,9 +225,10 @@ class Decoder(nn.Module):
         return self.norm(x)
 
     def step(self, x: Tensor, state: DecoderState) -> Tensor:
-        """[N * width, 1, D] -> [N * width, 1, D], one position later."""
-        for layer, own, source in zip(self.layers, state.own, state.source, strict=True):
-            x = layer.step(x, own, source, state)
+        """[N, width, D] -> [N, width, D], one position later."""
+        allowed = state.allowed()
+        for number, layer in enumerate(self.layers):
+            x = layer.step(x, number, state, allowed)
         return self.norm(x)
 
 
@@ -230,15 +250,15 @@ class DecoderLayer(nn.Module):
         x = self.source_attention_residual(x, lambda x: self.source_attention(x, memory, source_allowed))
         return self.feed_forward_residual(x, self.feed_forward)
 
-    def step(self, x: Tensor, own: KeysAndValues, source: tuple[Tensor, Tensor], state: DecoderState) -> Tensor:
-        """The same for the one newest position. The rows of a sentence are queries over the one source they share."""
-
-        def attend_to_source(x: Tensor) -> Tensor:
-            hypotheses = x.view(-1, state.width, x.size(-1))  # [N, width, D]
-            return self.source_attention.attend(hypotheses, *source, state.source_allowed).view_as(x)
+    def step(self, x: Tensor, number: int, state: DecoderState, allowed: Tensor) -> Tensor:
+        """The same for the one newest position. A sentence's hypotheses are queries over what all of them have said."""
 
         def attend_to_itself(x: Tensor) -> Tensor:
-            return self.self_attention.attend(x, *own.append(*self.self_attention.keys_and_values(x)), None)
+            said = state.write(number, *self.self_attention.keys_and_values(x))
+            return self.self_attention.attend(x, *said, allowed)
+
+        def attend_to_source(x: Tensor) -> Tensor:
+            return self.source_attention.attend(x, *state.source[number], state.source_allowed)
 
         x = self.self_attention_residual(x, attend_to_itself)
         x = self.source_attention_residual(x, attend_to_source)
@@ -374,6 +394,10 @@ class Sinusoids(nn.Module):
             return torch.stack([angles.sin(), angles.cos()], dim=-1).flatten(1).to(like.dtype)
         return torch.cat([angles.sin(), angles.cos()], dim=1).to(like.dtype)
 
+    def table(self, newest: int, capacity: int, *, like: Tensor) -> Tensor:
+        """[more than `newest`, D] the positions from the first on, as many as there is capacity."""
+        return self(0, max(newest + 1, capacity), like=like)
+
 
 class LearnedPositions(nn.Module):
     """Table 3, row E: a learned vector for each position, as many as there are."""
@@ -391,8 +415,12 @@ class LearnedPositions(nn.Module):
             )
         return self.weight[first : first + length].to(like.dtype)
 
+    def table(self, newest: int, capacity: int, *, like: Tensor) -> Tensor:
+        """[more than `newest`, D] the positions from the first on, as many as there is capacity, or all."""
+        return self(0, max(newest + 1, min(capacity, self.weight.size(0))), like=like)
 
-def positions_of(settings: TransformerSettings) -> nn.Module:
+
+def positions_of(settings: TransformerSettings) -> Sinusoids | LearnedPositions:
     """The positional encoding that the settings ask for."""
     if settings.positions == "learned":
         return LearnedPositions(settings.learned_positions, settings.d_model)

@@ -14,7 +14,7 @@ N sentences that are being decoded, each by `width` hypotheses: N * width rows, 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, Literal, NamedTuple, Protocol, Self, TypeAlias, TypeVar
+from typing import Any, Literal, NamedTuple, Protocol, Self, TypeAlias, TypeVar, runtime_checkable
 
 import torch
 from torch import Tensor, nn
@@ -62,6 +62,9 @@ class State(Protocol):
     def keep(self, sentences: Tensor) -> State:
         """Only these of the N sentences go on, in this order."""
 
+    def put(self, places: Tensor, newcomers: Any) -> State:
+        """The sentences of another state, which have said nothing yet, take these of the N places."""
+
 
 class Model(Protocol[MemoryT, StateT]):
     """The four verbs, the places where the model attends, and what is used of a torch.nn.Module."""
@@ -104,6 +107,23 @@ class Model(Protocol[MemoryT, StateT]):
 
     def to(self, device: torch.device | str) -> Self:
         """On another device."""
+
+
+@runtime_checkable
+class InPlace(Protocol):
+    """A model whose step writes into the same tensors again and again, so that it can be captured once and replayed.
+
+    `step` is these three; what decides about sizes and what the host must know is in the first and the last.
+    """
+
+    def before_step(self, state: Any) -> None:
+        """Makes room for what the step will write."""
+
+    def next_logits(self, tokens: Tensor, state: Any) -> Tensor:
+        """[N * width] -> [N * width, V]: computes alone."""
+
+    def after_step(self, state: Any) -> None:
+        """All are one word further."""
 
 
 class AttentionName(NamedTuple):

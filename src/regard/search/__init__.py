@@ -11,7 +11,7 @@ from pkgutil import iter_modules
 import torch
 
 from regard.errors import SettingsError
-from regard.search.driver import decode
+from regard.search.driver import decode, decode_waiting
 from regard.search.probabilities import combine
 from regard.search.request import Hypothesis, Request, Result
 from regard.search.search import Decision, Search
@@ -28,6 +28,7 @@ __all__ = [
     "build",
     "combine",
     "decode",
+    "decode_waiting",
     "methods",
 ]
 

@@ -1,14 +1,18 @@
-"""The simplest driver: a batch of sentences, from its start to its end."""
+"""The driver: any number of sentences through a step function; those that wait take the places of finished ones."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
 from typing import Protocol, Self, TypeVar
 
+import torch
 from torch import Tensor
 
 from regard.search.request import Request, Result
 from regard.search.search import Search
+
+_FREE = 1 / 8  # so much of the places is free before newcomers are let in, or the others close ranks
 
 
 class State(Protocol):
@@ -20,6 +24,9 @@ class State(Protocol):
     def keep(self, sentences: Tensor) -> Self:
         """Only these of the N sentences go on, in this order."""
 
+    def put(self, places: Tensor, newcomers: Self) -> Self:
+        """The sentences of another state, which have said nothing yet, take these of the N places."""
+
 
 StateT = TypeVar("StateT", bound=State)
 Step = Callable[[Tensor, StateT], tuple[Tensor, StateT]]
@@ -28,17 +35,56 @@ Step = Callable[[Tensor, StateT], tuple[Tensor, StateT]]
 
 def decode(step: Step[StateT], state: StateT, requests: Sequence[Request], search: Search) -> list[Result]:
     """The result of each request; `state` is of as many sentences, with `search.width` hypotheses each."""
+    found = dict(decode_waiting(step, lambda _: state, requests, search, places=len(requests), free=0))
+    return [found[number] for number in range(len(requests))]
+
+
+def decode_waiting(
+    step: Step[StateT],
+    start: Callable[[Sequence[int]], StateT],
+    requests: Sequence[Request],
+    search: Search,
+    *,
+    places: int,
+    free: float = _FREE,
+    state: StateT | None = None,
+) -> Iterator[tuple[int, Result]]:
+    """The number of each request and its result, as they are found.
+
+    `start` makes the state of the requests with these numbers, with `search.width` hypotheses each. At most `places`
+    are searched at a time, in their order. When more than a share `free` of the places is, those that wait take them;
+    when nobody waits, the others close ranks. A `state` of as many places that is given keeps its size to the end, and
+    sentences enter it in groups of that share.
+    """
     assert not search.sentences, "the search is busy with other sentences"
-    results: dict[int, Result] = {}
-    tokens, waiting = search.admit(requests), list(range(len(requests)))
-    while waiting:
-        logits, state = step(tokens, state)
+    waiting = deque(range(len(requests)))
+    fixed = state is not None
+    inside = [-1] * places if fixed else _next(waiting, places)  # the request in each place
+    if state is not None:
+        search.reserve(places)
+    elif inside:
+        state = start(inside)
+        search.admit([requests[number] for number in inside])
+    while state is not None and (waiting or search.busy):
+        empty = search.free
+        if len(empty) > free * len(inside):
+            while waiting and empty:
+                numbers = _next(waiting, min(len(empty), max(1, int(places * free)) if fixed else places))
+                taken, empty = empty[: len(numbers)], empty[len(numbers) :]
+                search.admit([requests[number] for number in numbers], places=taken)
+                state = state.put(torch.tensor(taken, device=search.device), start(numbers))
+                for place, number in zip(taken, numbers, strict=True):
+                    inside[place] = number
+            if empty and not fixed:
+                busy = search.busy
+                search.keep(busy)
+                state, inside = state.keep(torch.tensor(busy, device=search.device)), [inside[place] for place in busy]
+        logits, state = step(search.tokens, state)
         decision = search.advance(logits)
-        if decision.finished:
-            results |= {waiting[place]: result for place, result in decision.finished.items()}
-            waiting = [request for place, request in enumerate(waiting) if place not in decision.finished]
-            state = state.keep(decision.going) if waiting else state
-        if decision.rows is not None and waiting:
-            state = state.reorder(decision.rows)
-        tokens = decision.tokens
-    return [results[request] for request in range(len(requests))]
+        state = state if decision.rows is None else state.reorder(decision.rows)
+        yield from ((inside[place], result) for place, result in decision.finished.items())
+    search.reserve(0)
+
+
+def _next(waiting: deque[int], count: int) -> list[int]:
+    return [waiting.popleft() for _ in range(min(count, len(waiting)))]

@@ -71,14 +71,22 @@ class Hypotheses(NamedTuple):
         """[N + N', W] both, of different sentences."""
         return _joined(self, others, 0)
 
+    def put(self, sentences: Tensor, others: Hypotheses) -> Hypotheses:
+        """The others in the places of these sentences."""
+        room = max(self.tokens.size(2), others.tokens.size(2))
+        ours, theirs = _with_room(self, room), _with_room(others, room)
+        fields = zip(ours, theirs, strict=True)
+        return Hypotheses(*(field.index_copy(0, sentences, new.to(field.dtype)) for field, new in fields))
+
     def say(self, tokens: Tensor, logprobs: Tensor) -> Hypotheses:
         """Each with one more token; both are [N, W]."""
         total = self.total + logprobs
-        place = self.length[:, :, None]
+        room = self.tokens.size(2)  # a free place may go on and on, but not beyond
+        place = self.length[:, :, None].clamp(max=room - 1)
         return self._replace(
             tokens=self.tokens.scatter(2, place, tokens[:, :, None]),
             logprobs=self.logprobs.to(total.dtype).scatter(2, place, logprobs[:, :, None].to(total.dtype)),
-            length=self.length + 1,
+            length=(self.length + 1).clamp(max=room),
             total=total,
         )
 

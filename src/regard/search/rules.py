@@ -52,7 +52,7 @@ class Rules:
 
     def __init__(
         self,
-        sentences: Sequence[Sentence],
+        sentences: Sequence[Sentence | None],
         *,
         limits: Tensor,
         settings: SearchSettings,
@@ -62,7 +62,8 @@ class Rules:
     ) -> None:
         self._sentences, self._limits, self._end, self._at_end = sentences, limits, end, at_end
         self._minimum = settings.min_length
-        banned, required = [s.request.banned for s in sentences], [s.required for s in sentences]
+        banned = [sentence.request.banned if sentence else () for sentence in sentences]
+        required = [sentence.required if sentence else [] for sentence in sentences]
         self._banned = BannedPhrases(banned, device=device) if any(banned) else None
         self._required = RequiredPhrases(required, device=device) if any(required) else None
         self._guard = (
@@ -79,7 +80,7 @@ class Rules:
             self._banned.forbid(logits, live)
         progress = self._required.progress(logits, live) if self._required else None
         withheld = torch.full_like(end, -torch.inf)
-        if self._guard and any(sentence.step >= self._guard.copies for sentence in self._sentences):
+        if self._guard and any(s and s.step >= self._guard.copies for s in self._sentences):
             withheld = self._guard.forbid(logits, live.recent(self._guard.looks_back))
         if self._required and progress:
             self._required.forbid(
@@ -105,11 +106,11 @@ class _Forced(NamedTuple):
         withheld[self.sentences] = -torch.inf
 
 
-def _forced(sentences: Sequence[Sentence], logits: Tensor, *, end: int) -> _Forced | None:
+def _forced(sentences: Sequence[Sentence | None], logits: Tensor, *, end: int) -> _Forced | None:
     words = {
         n: sentence.request.prefix[sentence.step] if sentence.step < len(sentence.request.prefix) else end
         for n, sentence in enumerate(sentences)
-        if sentence.step < len(sentence.request.prefix) or sentence.step == sentence.limit
+        if sentence and (sentence.step < len(sentence.request.prefix) or sentence.step == sentence.limit)
     }
     if not words:
         return None

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -23,14 +23,11 @@ from regard.search.rules import Offer, Rules, Sentence
 from regard.search.settings import SearchSettings
 
 
-@dataclass(frozen=True)
-class Decision:
-    """What a search decided. A driver first lets the finished sentences leave, then reorders the rows of the others."""
+class Decision(NamedTuple):
+    """What a search decided."""
 
-    finished: dict[int, Result]  # by the place that the sentence had among the N
-    going: Tensor  # [N'] the places of those that go on; they close ranks
-    rows: Tensor | None  # [N' * W] which of their rows each row continues; None: each continues itself
-    tokens: Tensor  # [N' * W] what each row says next
+    finished: dict[int, Result]  # by the place of the sentence among the N; the place is free from now on
+    rows: Tensor | None  # [N * W] which row each row continues; None: each continues itself
 
 
 class Search(ABC):
@@ -41,10 +38,11 @@ class Search(ABC):
 
     def __init__(self, settings: SearchSettings, *, begin: int, end: int, device: torch.device | str = "cpu") -> None:
         self.settings, self.begin, self.end, self.device = settings, begin, end, torch.device(device)
-        self.sentences: list[Sentence] = []
-        self.live = Hypotheses.none(0, self.width, room=0, device=self.device)
-        self.finished = Hypotheses.none(0, settings.n_best, room=0, device=self.device)  # the best of each sentence
-        self._regroup()
+        self.sentences: list[Sentence | None]  # None: the place is free
+        self.live: Hypotheses  # [N, W]
+        self.finished: Hypotheses  # [N, n_best] the best of each sentence that have ended
+        self.tokens: Tensor  # [N * W] what each row says next
+        self.reserve(0)
 
     @abstractmethod
     def choose(self, offer: Offer) -> tuple[Tensor, Tensor | None]:
@@ -58,21 +56,56 @@ class Search(ABC):
         """[N] True where a sentence's results are known."""
         return ~self.live.exist.any(1)
 
+    @property
+    def busy(self) -> list[int]:
+        """The places of the sentences that are not finished."""
+        return [place for place, sentence in enumerate(self.sentences) if sentence]
+
+    @property
+    def free(self) -> list[int]:
+        """The places of those that are."""
+        return [place for place, sentence in enumerate(self.sentences) if not sentence]
+
+    def reserve(self, places: int) -> None:
+        """So many free places."""
+        self.live = Hypotheses.none(places, self.width, room=0, device=self.device)
+        self.finished = Hypotheses.none(places, self.settings.n_best, room=0, device=self.device)
+        self.tokens = torch.full((places * self.width,), self.begin, device=self.device)
+        self.sentences = [None] * places
+        self._regroup()
+
     @torch.inference_mode()
-    def admit(self, requests: Sequence[Request]) -> Tensor:
-        """Sentences enter, behind those that are there. Gives what their rows say first: [number of requests * W]."""
+    def admit(self, requests: Sequence[Request], *, places: Sequence[int] | None = None) -> None:
+        """Sentences enter, behind those that are there or into free `places`."""
         for request in requests:
             if any(self.end in phrase for phrase in (request.prefix, *request.banned, *request.required)):
                 raise SettingsError(f"A phrase contains {self.end}, which ends a sentence.\n  Leave it out.")
         entering = [Sentence.of(request, self.settings) for request in requests]
         room = max((sentence.limit + 1 for sentence in entering), default=0)
-        places = Hypotheses.none(len(entering), self.width, room=room, device=self.device)
-        self.live = self.live.above(self.start(places))
-        places = Hypotheses.none(len(entering), self.settings.n_best, room=room, device=self.device)
-        self.finished = self.finished.above(places)
-        self.sentences = [*self.sentences, *entering]
+        live = self.start(Hypotheses.none(len(entering), self.width, room=room, device=self.device))
+        finished = Hypotheses.none(len(entering), self.settings.n_best, room=room, device=self.device)
+        tokens = torch.full((len(entering), self.width), self.begin, device=self.device)
+        if places is None:
+            self.live, self.finished = self.live.above(live), self.finished.above(finished)
+            self.tokens = torch.cat([self.tokens, tokens.flatten()])
+            self.sentences = [*self.sentences, *entering]
+        else:
+            where = torch.tensor(places, dtype=torch.long, device=self.device)
+            self.live, self.finished = self.live.put(where, live), self.finished.put(where, finished)
+            self.tokens = self.tokens.view(-1, self.width).index_copy(0, where, tokens).flatten()
+            for place, sentence in zip(places, entering, strict=True):
+                assert self.sentences[place] is None, "the place is taken"
+                self.sentences[place] = sentence
         self._regroup()
-        return torch.full((len(entering) * self.width,), self.begin, device=self.device)
+
+    @torch.inference_mode()
+    def keep(self, places: Sequence[int]) -> None:
+        """Only these places remain, in this order."""
+        where = torch.tensor(places, dtype=torch.long, device=self.device)
+        self.sentences = [self.sentences[place] for place in places]
+        self.live, self.finished = self.live.keep(where), self.finished.keep(where)
+        self.tokens = self.tokens.view(-1, self.width)[where].flatten()
+        self._regroup()
 
     @torch.inference_mode()
     def advance(self, logits: Tensor) -> Decision:
@@ -82,39 +115,37 @@ class Search(ABC):
         """
         offer = self._rules.offer(logits.view(len(self.sentences), self.width, -1), self.live)
         tokens, places = self.choose(offer)
-        for sentence in self.sentences:
-            sentence.step += 1
-        done = [
-            is_done or sentence.step > sentence.limit
-            for is_done, sentence in zip(self.done().tolist(), self.sentences, strict=True)
-        ]
-        leaving = [n for n, is_done in enumerate(done) if is_done]
-        going, results = torch.arange(len(done), device=self.device), {}
-        if leaving:
-            going = torch.tensor([n for n in range(len(done)) if not done[n]], dtype=torch.long, device=self.device)
-            results = self._leave(leaving, going)
-            tokens, places = tokens[going], None if places is None else places[going]
-        first_rows = torch.arange(len(going), device=self.device)[:, None] * self.width
-        rows = None if places is None else (places + first_rows).flatten()
-        return Decision(results, going, rows, tokens.flatten())
+        self.tokens = tokens.flatten()
+        rows = None if places is None else (places + self._first_rows).flatten()
+        leaving = []
+        for place, (sentence, is_done) in enumerate(zip(self.sentences, self.done().tolist(), strict=True)):
+            if sentence:
+                sentence.step += 1
+                if is_done or sentence.step > sentence.limit:
+                    leaving.append(place)
+        return Decision(self._leave(leaving) if leaving else {}, rows)
 
-    def _leave(self, leaving: list[int], going: Tensor) -> dict[int, Result]:
-        hypotheses = self.finished.keep(torch.tensor(leaving, device=self.device))
+    def _leave(self, leaving: list[int]) -> dict[int, Result]:
+        where = torch.tensor(leaving, device=self.device)
+        hypotheses = self.finished.keep(where)
         score = hypotheses.total / length_penalty(hypotheses.length, self.settings.length_penalty)
         table = zip(*(field.tolist() for field in (*hypotheses, score)), strict=True)
-        results = {
-            n: _result(self.sentences[n], list(zip(*fields, strict=True)), self.settings)
-            for n, fields in zip(leaving, table, strict=True)
-        }
-        self.sentences = [sentence for n, sentence in enumerate(self.sentences) if n not in results]
-        self.live, self.finished = self.live.keep(going), self.finished.keep(going)
-        self._regroup()
+        results = {}
+        for place, fields in zip(leaving, table, strict=True):
+            sentence = self.sentences[place]
+            assert sentence
+            results[place] = _result(sentence, list(zip(*fields, strict=True)), self.settings)
+            self.sentences[place] = None
+        self.live = self.live._replace(total=self.live.total.index_fill(0, where, -torch.inf))
         return results
 
     def _regroup(self) -> None:
         """Makes what depends on which sentences there are; all that goes to the device beside the prefixes."""
-        self.limits = torch.tensor([sentence.limit for sentence in self.sentences], device=self.device)  # [N]
-        self.numbers = torch.tensor([s.request.number for s in self.sentences], dtype=torch.long, device=self.device)
+        limits = [sentence.limit if sentence else 0 for sentence in self.sentences]
+        numbers = [sentence.request.number if sentence else 0 for sentence in self.sentences]
+        self.limits = torch.tensor(limits, dtype=torch.long, device=self.device)  # [N]
+        self.numbers = torch.tensor(numbers, dtype=torch.long, device=self.device)
+        self._first_rows = torch.arange(len(limits), device=self.device)[:, None] * self.width
         self._rules = Rules(
             self.sentences,
             limits=self.limits,

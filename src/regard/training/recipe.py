@@ -1,12 +1,15 @@
 """A recipe: everything that a training run depends on, in tables, checked as a whole before anything starts.
 
-It is put together from a preset, a TOML file, `--set` and the options of the command, each before the next.
+It is put together from a preset, a TOML file, `--set` and the options of the command, each before the next. The file
+can name its preset (`extends = "tiny"`) and its data; `{source}` and `{target}` in a path are the languages' codes, and
+paths that are not absolute begin at the folder $REGARD_DATA, or where the command runs if that is not set.
 """
 
 from __future__ import annotations
 
+import os
 import tomllib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -15,15 +18,17 @@ from pydantic import Field, PositiveInt, field_validator
 from regard import models, presets
 from regard.batches.preparation import Source
 from regard.errors import SettingsError
-from regard.settings import Settings, read_toml
+from regard.settings import Settings, nearest, read_toml
 from regard.text.bad_input import BadInput
 from regard.text.cleaning import CleaningSettings
 from regard.text.corpus import read
 from regard.text.pairs import Languages, Pair
 from regard.tokens import TokeniserSettings
-from regard.training.settings import TrainingSettings, ValidationSettings
+from regard.training.settings import ScoringSettings, TrainingSettings, ValidationSettings
 
 Tables = dict[str, dict[str, Any]]
+
+_PATHS = (("data", "files"), ("data", "valid"), ("data", "old"), ("test", "file"))
 
 
 class DataSettings(Settings):
@@ -55,6 +60,7 @@ class Recipe(Settings):
     model: dict[str, Any] = Field(default_factory=dict)
     training: TrainingSettings = TrainingSettings()
     validation: ValidationSettings = ValidationSettings()
+    test: ScoringSettings | None = None
 
     @field_validator("model")
     @classmethod
@@ -80,18 +86,55 @@ class Recipe(Settings):
         )
 
 
-def put_together(preset: str, chosen: Tables, recipe: Path | None, settings: Sequence[str], options: Tables) -> Recipe:
-    """The recipe, checked; all that is wrong with it is told at once. `chosen` are changes to the preset."""
+def read_file(path: Path) -> tuple[str | None, Tables]:
+    """The preset that a recipe's file extends, if it names one, and its tables."""
+    tables = read_toml(path)
+    preset = tables.pop("extends", None)
+    for name, table in tables.items():
+        if not isinstance(table, dict):
+            raise SettingsError(f"{path}: {name} = {table!r} must stand in a table, such as [training].")
+    if preset is not None and preset not in presets.names():
+        raise SettingsError(f"{path}: extends = {preset!r}: {nearest(str(preset), presets.names())}")
+    return preset, tables
+
+
+def merged(*layers: Tables) -> Tables:
+    """Tables put together, each before the next."""
     tables: Tables = {}
-    for more in (presets.load(preset).tables, chosen, read_toml(recipe) if recipe else {}, _parsed(settings), options):
-        for name, table in more.items():
-            if not isinstance(table, dict):
-                raise SettingsError(f"{recipe}: {name} = {table!r} must stand in a table, such as [training].")
+    for layer in layers:
+        for name, table in layer.items():
             tables[name] = tables.get(name, {}) | table
-    return Recipe.read(tables, where=str(recipe) if recipe else f"preset {preset!r} and options")
+    return tables
 
 
-def _parsed(settings: Sequence[str]) -> Tables:
+def put_together(layers: Sequence[Tables], *, where: str) -> Recipe:
+    """The recipe, checked; all that is wrong with it is told at once."""
+    return Recipe.read(merged(*layers), where=where)
+
+
+def with_paths(tables: Tables, languages: Mapping[str, Any]) -> Tables:
+    """The tables of a recipe's file with whole paths to its data; `languages` has a source and a target, if known."""
+    codes = {key: str(tables.get("data", {}).get(key, "")) for key in ("source", "target")}
+    codes |= {key: str(languages[key]) for key in codes if languages.get(key)}
+    found = {name: dict(table) for name, table in tables.items()}
+    for name, key in _PATHS:
+        value = found.get(name, {}).get(key)
+        if isinstance(value, str):
+            found[name][key] = _whole(value, codes)
+        elif isinstance(value, list):
+            found[name][key] = [_whole(item, codes) if isinstance(item, str) else item for item in value]
+    return found
+
+
+def _whole(path: str, codes: Mapping[str, str]) -> str:
+    for key, code in codes.items():
+        if f"{{{key}}}" in path and not code:
+            raise SettingsError(f"{path}: the {key} language is not said.\n  Say it: --{key} CODE")
+        path = path.replace(f"{{{key}}}", code)
+    return str(Path(os.environ.get("REGARD_DATA", "")) / path)
+
+
+def parsed(settings: Sequence[str]) -> Tables:
     """`training.steps=100` as tables; a value that is not TOML is a string."""
     tables: Tables = {}
     for setting in settings:

@@ -4,6 +4,7 @@ my-model/
     regard.json, weights.safetensors, tokeniser/, README.md      the model folder: the mean of the last checkpoints
     best/                                                        the model folder of the lowest validation loss
     report.html, metrics.jsonl                                   what happened
+    test.json, test.txt                                          scores and translations of the recipe's test set
     training/                                                    recipe, tokeniser, checkpoints: to go on from
 """
 
@@ -29,6 +30,7 @@ from regard.training.optimisation import Optimisation
 from regard.training.precision import Precision, precision_for
 from regard.training.recipe import Recipe
 from regard.training.surroundings import Surroundings
+from regard.training.testing import test
 from regard.training.validation import Validation
 
 
@@ -61,6 +63,8 @@ def run(recipe: Recipe, around: Surroundings, *, reasons: list[str], resume: boo
     if around.processes.first:
         done = Finished(recipe, around, model, settings, architecture, tokenisers, validation.alone(), trainer, corpora)
         finish(done, reasons=reasons, precision=precision.name)
+        if recipe.test:
+            test(recipe, around)
     around.processes.wait()
     return True
 

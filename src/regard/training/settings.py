@@ -42,3 +42,14 @@ class ValidationSettings(Settings):
     translate_every: PositiveInt = 5
     translated_pairs: PositiveInt = 200
     patience: PositiveInt | None = None
+
+
+class ScoringSettings(Settings):
+    """A recipe's `[test]` table: what is scored when training has ended, as `regard evaluate` does it."""
+
+    file: str
+    metrics: Annotated[tuple[str, ...], Field(strict=False, min_length=1)] | None = None  # None: by the task
+    tokenised: bool = False
+    lowercase: bool = False
+    beam_size: PositiveInt = 4
+    length_penalty: float = Field(default=0.6, ge=0)

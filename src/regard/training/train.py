@@ -13,6 +13,7 @@ from pathlib import Path
 from threading import Event as Flag
 from typing import Any
 
+from regard import presets
 from regard.errors import SettingsError, TrainingError
 from regard.text.pairs import chunks
 from regard.text.statistics import SideStatistics
@@ -21,7 +22,7 @@ from regard.training.distribution import processes, restarted
 from regard.training.events import Event, Journal, View
 from regard.training.finish import METRICS
 from regard.training.precision import device_for
-from regard.training.recipe import DataSettings, Recipe, Tables, put_together
+from regard.training.recipe import DataSettings, Recipe, Tables, merged, parsed, put_together, read_file, with_paths
 from regard.training.run import run
 from regard.training.settings import TrainingSettings
 from regard.training.surroundings import Surroundings
@@ -34,9 +35,9 @@ Watch = Callable[[TrainingSettings], AbstractContextManager[View]]
 
 def train(
     *data: str | Path,
-    source: str,
-    target: str,
     out: str | Path,
+    source: str | None = None,
+    target: str | None = None,
     preset: str = "auto",
     recipe: str | Path | None = None,
     settings: Sequence[str] = (),
@@ -62,7 +63,7 @@ def train(
     """
     options: Tables = {
         "data": {
-            "files": [str(item) for item in data],
+            "files": [str(item) for item in data] or None,
             "source": source,
             "target": target,
             "valid": str(valid) if valid else None,
@@ -103,16 +104,32 @@ def _recipe(
                 "  Go on with it by --resume, or choose another --out."
             )
         return _gone_on_with(stored, options)
+    named, tables = read_file(Path(recipe)) if recipe else (None, {})
+    given = merged(with_paths(tables, options["data"]), parsed(settings), options)
+    _check_data(given.get("data", {}))
     chosen: Tables = {}
     reasons: list[str] = []
     if preset == "auto":
-        preset, chosen, reasons = _automatic(DataSettings.read(options["data"], where="options"))
-    checked = put_together(preset, chosen, Path(recipe) if recipe else None, settings, options)
+        preset = named or preset
+    if preset == "auto":
+        data = DataSettings.read(given.get("data", {}), where=str(recipe) if recipe else "options")
+        preset, chosen, reasons = _automatic(data)
+    where = str(recipe) if recipe else f"preset {preset!r} and options"
+    checked = put_together([presets.load(preset).tables, chosen, given], where=where)
     _make_folder(stored.parent)
     partial = stored.with_suffix(".partial")
     partial.write_text(json.dumps(checked.table(), indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
     os.replace(partial, stored)  # noqa: PTH105
     return checked, reasons
+
+
+def _check_data(data: dict[str, Any]) -> None:
+    missing = [name for name in ("files", "source", "target") if not data.get(name)]
+    if missing:
+        raise SettingsError(
+            f"what to train on is not said: {', '.join(missing)}.\n"
+            "  Name files of sentence pairs, --source and --target, or a recipe that has them in its [data] table."
+        )
 
 
 def _automatic(data: DataSettings) -> tuple[str, Tables, list[str]]:

@@ -1,7 +1,9 @@
 """Characters, for spelling: words to sounds, names, dates.
 
 Ids: 0 to 2 special, 3 to 258 the bytes, then protected strings, then characters, the most frequent first. Nothing is
-lost: a character that was seen fewer than `minimum` times in training is spelt in bytes.
+lost: a character that was seen fewer than `minimum` times in training is spelt in bytes. `decomposed` takes characters
+apart where Unicode can (NFD): a Korean syllable into its letters, a letter with an accent into both; reading puts them
+together again.
 """
 
 from __future__ import annotations
@@ -11,6 +13,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from itertools import chain
+from unicodedata import normalize
 
 from pydantic import Field
 
@@ -29,6 +32,7 @@ class Options(Settings):
     """What can be chosen for characters."""
 
     minimum: int = Field(default=2, ge=1)
+    decomposed: bool = False
 
 
 class Characters:
@@ -66,7 +70,8 @@ class Characters:
 
     def decode(self, ids: Sequence[int]) -> str:
         """The text of `ids`; bytes that are not UTF-8 give U+FFFD."""
-        return b"".join([self._contents[token] for token in ids]).decode(errors="replace")
+        text = b"".join([self._contents[token] for token in ids]).decode(errors="replace")
+        return normalize("NFC", text) if self.options.decomposed else text
 
     def pieces(self, ids: Sequence[int]) -> list[str]:
         """The characters themselves."""
@@ -81,6 +86,7 @@ class Characters:
         return {"characters.txt": write_lines(self._characters)}
 
     def _encode(self, text: str) -> list[int]:
+        text = _taken_apart(text, self.options)
         items = self._items.findall(text) if self._items else text
         try:
             return [self._ids[item] for item in items]
@@ -108,9 +114,14 @@ def train(texts: Sequence[str], *, vocabulary: int, protected: Sequence[str], op
             f"  The special ids, the bytes and the protected strings need {_FIRST + len(protected)}: choose more,"
             " or the kind 'utf8', which needs no characters."
         )
-    often = frequent(Counter(chain.from_iterable(texts)), minimum=options.minimum)
-    characters = list(dict.fromkeys([*protected, *often]))
+    spelt = (_taken_apart(text, options) for text in texts)
+    often = frequent(Counter(chain.from_iterable(spelt)), minimum=options.minimum)
+    characters = list(dict.fromkeys([*(_taken_apart(text, options) for text in protected), *often]))
     return Characters(characters=characters[: vocabulary - _FIRST], options=options)
+
+
+def _taken_apart(text: str, options: Options) -> str:
+    return normalize("NFD", text) if options.decomposed else text
 
 
 def load(files: Mapping[str, bytes], *, options: Options) -> Characters:

@@ -1,0 +1,93 @@
+"""`regard evaluate`: how good a model is on a test set, how fast it is, and how long its translations are."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+if TYPE_CHECKING:
+    from regard.evaluation.evaluate import Evaluation
+
+
+def command(
+    model: Annotated[Path, typer.Argument(help="A model folder.")],
+    test: Annotated[Path, typer.Option(help="The test set: sentence pairs, or sources alone with --reference.")],
+    reference: Annotated[list[Path] | None, typer.Option(help="References, one in each line; can be repeated.")] = None,
+    source: Annotated[str, typer.Option(help="The language of the sources; the model's, if left out.")] = "",
+    target: Annotated[str, typer.Option(help="The language of the references; the model's, if left out.")] = "",
+    format_: Annotated[str | None, typer.Option("--format", help="The format, where the name does not say it.")] = None,
+    columns: Annotated[str | None, typer.Option(help="Columns of source and target in TSV files: 3,4")] = None,
+    metrics: Annotated[str, typer.Option(help="Metrics, with commas between them; by the task, if left out.")] = "",
+    tokenised: Annotated[bool, typer.Option("--tokenised", help="The text is split into tokens already.")] = False,
+    lowercase: Annotated[bool, typer.Option("--lowercase", help="Letter case makes no difference.")] = False,
+    beam_size: Annotated[int, typer.Option(help="How many hypotheses are followed.")] = 4,
+    length_penalty: Annotated[float, typer.Option(help="The paper's alpha; larger favours longer sentences.")] = 0.6,
+    save_translations: Annotated[Path | None, typer.Option(help="Write the translations, one in each line.")] = None,
+    device: Annotated[str | None, typer.Option(help="cpu or cuda; the best that is there, if left out.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")] = False,
+) -> None:
+    """Evaluate a model: scores with their signatures, perplexity, lengths and speed.
+
+    The test set is in any format of sentence pairs, or a file of sources with its references in --reference.
+    """
+    from regard.cli.columns import columns_of
+    from regard.errors import SettingsError
+    from regard.evaluation.evaluate import evaluate
+    from regard.evaluation.reading import read_test, write_translations
+    from regard.metrics import Options
+    from regard.search import SearchSettings
+    from regard.text.pairs import Languages
+    from regard.translation.translator import load
+
+    search = SearchSettings.read({"beam_size": beam_size, "length_penalty": length_penalty}, where="options")
+    translator = load(model, device=device)
+    known = translator.languages
+    languages = Languages(source or known.get("source", ""), target or known.get("target", ""))
+    if not all(languages):
+        raise SettingsError(f"{model}: the model does not say its languages.\n  Say them: --source en --target de")
+    found = evaluate(
+        translator,
+        read_test(test, languages, references=reference or (), format=format_, columns=columns_of(columns)),
+        name=str(model),
+        metrics=[name for name in metrics.split(",") if name.strip()] or None,
+        options=Options(tokenised=tokenised, lowercase=lowercase, language=languages.target),
+        search=search,
+    )
+    if save_translations:
+        write_translations(save_translations, found.translations)
+    if as_json:
+        typer.echo(json.dumps(found.table(), ensure_ascii=False, indent=2))
+    else:
+        _show(Console(highlight=False), found)
+
+
+def _show(console: Console, found: Evaluation) -> None:
+    console.print(Text(f"{found.model} on {found.held_out}, {found.lines:,} sentences\n", style="bold"), soft_wrap=True)
+    scores = Table("metric", "score", "signature", box=None, pad_edge=False)
+    for score in found.scores:
+        arrow = "↑" if score.higher_is_better else "↓"
+        scores.add_row(f"{score.title} {arrow}", f"{score.value:.2f}", Text(score.signature, style="dim"))
+    console.print(scores, soft_wrap=True)
+    lengths, speed = found.lengths, found.speed
+    fast = f"{speed.sentences_per_second:,.1f} sentences/s, {speed.tokens_per_second:,.0f} tokens/s"
+    facts = [
+        f"perplexity {found.perplexity:.2f}" if found.perplexity is not None else "",
+        f"{lengths.hypothesis_words:,} words for {lengths.reference_words:,} of the references: {lengths.ratio:.3f}",
+        f"{lengths.empty:,} lines are empty" if lengths.empty else "",
+        f"{lengths.length_limited:,} lines are as long as is allowed, perhaps cut off"
+        if lengths.length_limited
+        else "",
+        f"in {lengths.repetition_stopped:,} lines repetitions were stopped" if lengths.repetition_stopped else "",
+        f"{fast}: {speed.seconds:.1f} s, beam {found.search.beam_size}",
+    ]
+    console.print()
+    for fact in filter(None, facts):
+        console.print(Text(fact), soft_wrap=True)
+    for remark in found.remarks:
+        console.print(Text(f"\n{remark}"))
