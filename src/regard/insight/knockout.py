@@ -162,6 +162,10 @@ class _Decoding:
     def keep(self, sentences: Tensor) -> _Decoding:
         return _Decoding(self.inner.keep(sentences), self.variants[sentences])
 
+    def put(self, places: Tensor, newcomers: _Decoding) -> _Decoding:
+        variants = self.variants.index_copy(0, places, newcomers.variants)
+        return _Decoding(self.inner.put(places, newcomers.inner), variants)
+
 
 class _Masks:
     """Which heads are on in which row."""

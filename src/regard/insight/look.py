@@ -11,15 +11,15 @@ from typing import Any
 
 import torch
 
-from regard.batches.rows import batch_of
+from regard.batches.rows import batch_of, rows_of
 from regard.errors import SettingsError, TextError
 from regard.insight.attention import Attention
 from regard.insight.capture import Head, merged, watch, without
 from regard.insight.words import tokens_of
 from regard.models.verbs import Lookup, Model
-from regard.search import SearchSettings
+from regard.search import Request, SearchSettings, build, decode
 from regard.tokens import Tokenisers
-from regard.translation.engines.torch import TorchEngine
+from regard.translation.engines.engine import Engine
 
 
 @torch.no_grad()
@@ -30,24 +30,29 @@ def look(
     target: str | None = None,
     *,
     device: torch.device,
+    engine: Engine | None = None,
     off: Iterable[Head] = (),
     beam_size: int = 4,
     name: str = "",
     languages: Mapping[str, str] | None = None,
 ) -> Attention:
-    """What the model looks at in `source` while it says `target`, or its own translation; without the heads `off`."""
+    """What the model looks at in `source` while it says `target`, or its own translation; without the heads `off`.
+
+    An `engine` that translates for the model finds the same translation here; it knows nothing of heads.
+    """
     refuse_without_attention(model)
     ids = tokenisers.source.encode(source)
     if not ids:
         raise TextError("there is nothing to look at: the sentence has no words.\n  Give a sentence with one at least.")
     off = tuple(off)
     with without(model, off):
-        if target is None:
-            engine = TorchEngine(model, tokenisers, device=device)
+        if target is not None:
+            said = tokenisers.target.encode(target)
+        elif engine is not None and not off:
             (found,) = engine.search([ids], SearchSettings(beam_size=beam_size))
             said = list(found.hypotheses[0].ids)
         else:
-            said = tokenisers.target.encode(target)
+            said = _translated(model, tokenisers, ids, device=device, beam_size=beam_size)
         batch = batch_of([[(ids, said)]], begin=tokenisers.target.begin, end=tokenisers.target.end)
         with watch(model) as seen:
             logits = model(batch.to(device))
@@ -64,6 +69,18 @@ def look(
         model=name,
         languages=dict(languages or {}),
     )
+
+
+def _translated(
+    model: Model[Any, Any], tokenisers: Tokenisers, ids: list[int], *, device: torch.device, beam_size: int
+) -> list[int]:
+    """The translation by the model as it is now, observers and all: nothing that was captured earlier is replayed."""
+    settings = SearchSettings(beam_size=beam_size)
+    search = build(settings, begin=tokenisers.target.begin, end=tokenisers.target.end, device=device)
+    source = rows_of([[[*ids, tokenisers.source.end]]]).to(device)
+    state = model.start(model.encode(source), width=search.width)
+    (found,) = decode(model.step, state, [Request(source_length=len(ids))], search)
+    return list(found.hypotheses[0].ids)
 
 
 def refuse_without_attention(model: Model[Any, Any]) -> None:

@@ -129,6 +129,7 @@ class Translator:
             source,
             target,
             device=self.device,
+            engine=self.engine,
             off=heads_named(self.model, without),
             beam_size=beam_size,
             name=self.name,
