@@ -157,13 +157,15 @@ def test_heads_go_in_the_order_in_which_they_are_missed_and_as_many_as_raise_no_
     assert [effect.loss for effect in found.heads] == sorted(effect.loss for effect in found.heads)
     assert [len(effect.off) for effect in found.together] == list(range(1, 25))
     assert found.together[2].off == tuple(effect.off[0] for effect in found.heads[:3])
-    if found.removable:
-        assert found.removable.loss <= found.whole.loss
+    gone = found.removable(more=0.5)
+    assert gone
+    assert gone.loss <= 1.5 * found.whole.loss
     effects = [Effect(off=(Head("encoder", 0, head),), loss=loss) for head, loss in enumerate([1.0, 1.9, 2.5])]
     grown = [Effect(off=effects[2].off * count, loss=loss) for count, loss in ((1, 1.5), (2, 2.0), (3, 2.1))]
     made = KnockOut(whole=Effect(off=(), loss=2.0), heads=effects, together=grown, sentences=1)
-    assert made.removable == grown[1]
-    assert KnockOut(whole=Effect(off=(), loss=0.5), heads=effects, together=grown, sentences=1).removable is None
+    assert made.removable() == grown[1]
+    assert made.removable(more=0.1) == grown[2]
+    assert KnockOut(whole=Effect(off=(), loss=0.5), heads=effects, together=grown, sentences=1).removable() is None
 
 
 def test_tables_are_sorted_and_become_pages(model: Translator, sample: Sample) -> None:

@@ -24,6 +24,7 @@ from regard.insight.sample import Sample
 from regard.models.verbs import AttentionName, Lookup, Model, State
 from regard.search import Request, SearchSettings, build, decode
 
+ALLOWED = (0.0, 0.01)  # how much more loss is allowed, as a share, where it is told how many heads can go
 _TOKENS = 4096  # of a batch, repetitions included
 
 Variant = Collection[Head]
@@ -52,10 +53,10 @@ class KnockOut:
     together: Sequence[Effect]  # the first, the first two, and so on
     sentences: int
 
-    @property
-    def removable(self) -> Effect | None:
-        """The most heads that go at once without a higher loss; none if every head is missed."""
-        return next((effect for effect in reversed(self.together) if effect.loss <= self.whole.loss), None)
+    def removable(self, *, more: float = 0.0) -> Effect | None:
+        """The most heads that go at once for at most this share of loss `more`; none if every head is missed."""
+        allowed = self.whole.loss * (1 + more)
+        return next((effect for effect in reversed(self.together) if effect.loss <= allowed), None)
 
     def table(self) -> dict[str, Any]:
         """For programs."""
@@ -64,7 +65,10 @@ class KnockOut:
             "whole": self.whole.table(),
             "heads": [effect.table() for effect in self.heads],
             "together": [effect.table() for effect in self.together],
-            "removable": [str(head) for head in self.removable.off] if self.removable else [],
+            "removable": {
+                f"{more:g}": [str(head) for head in effect.off] if (effect := self.removable(more=more)) else []
+                for more in ALLOWED
+            },
         }
 
 
@@ -78,10 +82,12 @@ def knock_out(model: Model[Any, Any], sample: Sample, *, device: torch.device, b
     prefixes = [tuple(least[:count]) for count in range(1, len(least) + 1)]
     together = _effects(model, sample, prefixes, device=device, bleu=False)
     found = KnockOut(whole=whole, heads=ordered, together=together, sentences=len(sample.sources))
-    if bleu and found.removable:
-        place = list(together).index(found.removable)
-        (score,) = bleus(model, sample, [found.removable.off], device=device)
-        together[place] = replace(found.removable, bleu=score)
+    if bleu:
+        chosen = {together.index(effect) for more in ALLOWED if (effect := found.removable(more=more))}
+        for place, score in zip(
+            chosen, bleus(model, sample, [prefixes[n] for n in chosen], device=device), strict=True
+        ):
+            together[place] = replace(together[place], bleu=score)
     return found
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from regard.insight.capture import Head
 from regard.insight.drawing import Curve, chart
 from regard.insight.heads import COLUMNS, HeadStatistics
-from regard.insight.knockout import KnockOut
+from regard.insight.knockout import ALLOWED, KnockOut
 from regard.pages.document import document, section
 from regard.text.files import replacing
 
@@ -70,19 +70,24 @@ def knock_out_page(found: KnockOut, *, model: str, about: str) -> str:
 
 
 def in_short(found: KnockOut) -> str:
-    """What the table comes to, in a sentence or two."""
+    """What the table comes to, in a few sentences."""
     most = found.heads[-1]
     told = (
         f"The whole model has a loss of {found.whole.loss:.4f} on {found.sentences:,} sentences. Most missed is "
         f"{most.off[0]}: {most.loss - found.whole.loss:+.4f} without it. "
     )
-    if not found.removable:
-        return told + "Every head is missed."
-    names = ", ".join(map(str, found.removable.off))
-    count = len(found.removable.off)
-    score = f" and BLEU {found.removable.bleu:.1f}" if found.removable.bleu is not None else ""
-    left = f"({found.removable.loss:.4f}{score})"
-    return told + f"{count} of {len(found.heads)} heads can go at once without a higher loss {left}: {names}"
+    for more in ALLOWED:
+        limit = f"with at most {100 * more:g} % more loss" if more else "without a higher loss"
+        gone = found.removable(more=more)
+        if gone is None:
+            told += f"No head can go {limit}. "
+            continue
+        score = f", BLEU {gone.bleu:.1f}" if gone.bleu is not None else ""
+        names = ", ".join(map(str, gone.off))
+        told += (
+            f"At once, {len(gone.off)} of {len(found.heads)} heads can go {limit} ({gone.loss:.4f}{score}): {names}. "
+        )
+    return told.rstrip()
 
 
 def _page(title: str, about: str, sections: Sequence[str]) -> str:

@@ -52,7 +52,8 @@ function drawHeat() {
   const roomy = Math.max(rows, columns) <= 40, size = roomy ? 14 : 11;
   const left = Math.min(150, textWidth(rowLabels(), size) + 14), slant = Math.min(150, textWidth(columnLabels(), size));
   const top = slant * 0.72 + 24, right = slant * 0.72 + 8;
-  const cell = Math.max(roomy ? 20 : 12, Math.min(44, Math.floor((stage.clientWidth - left - right) / columns)));
+  const across = (stage.clientWidth - left - right) / columns, down = (0.84 * innerHeight - top) / rows;
+  const cell = Math.max(roomy ? 20 : 12, Math.min(44, Math.floor(across), Math.floor(down)));
   const width = left + columns * cell + right, height = top + rows * cell + 6, sharp = window.devicePixelRatio || 1;
   Object.assign(canvas, { width: width * sharp, height: height * sharp });
   Object.assign(canvas.style, { width: `${width}px`, height: `${height}px` });
@@ -165,7 +166,7 @@ function drawLines() {
 
   function mark(side, place) {
     const on = each => place === null || (side === "from" ? each.row : each.column) === place;
-    for (const each of paths) each.path.style.opacity = on(each) ? (0.2 + 0.8 * each.weight).toFixed(2) : (0.12 * each.weight).toFixed(3);
+    for (const each of paths) each.path.style.opacity = on(each) ? (0.2 + 0.8 * each.weight).toFixed(2) : (0.2 * each.weight).toFixed(3);
     const others = side === "from" ? to : from;
     const strengths = place === null ? null : side === "from" ? rowOf(weights, place) : columnOf(weights, place);
     for (const button of [...from, ...to]) { button.style.removeProperty("--strength"); button.classList.remove("chosen"); }

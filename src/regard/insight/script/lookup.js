@@ -58,8 +58,9 @@ function head_(attention, formula) {
 
 function asked(attention, head, piece) {
   const vector = vectorOf(attention, 0, head, state.query);
-  const cell = element("th", { scope: "row", class: "key query" }, element("span", { class: "piece" }, piece), element("small", {}, "the query"));
+  const cell = element("th", { scope: "row", class: "key query" }, element("span", { class: "piece" }, piece));
   if (vector) cell.append(strip(vector, `the query of ${piece}`));
+  cell.append(element("small", {}, "the query"));
   return element("tr", { class: "asked" }, cell, element("td", { class: "score" }), element("td", { class: "share" }), element("td", { class: "value" }));
 }
 

@@ -6,7 +6,7 @@ const state = { kind: "", layer: 0, head: -1, view: "heat", unit: "words", row: 
 function choose({ kind, layer, head }) {
   const others = queriesOf(kind) !== queriesOf(state.kind);
   Object.assign(state, { kind, layer, head });
-  if (others) Object.assign(state, { row: null, query: firstQuery(kind) });
+  if (others) Object.assign(state, { row: null, query: firstQuery() });
   fillChooser();
   markMap();
   drawLarge();
@@ -21,8 +21,13 @@ function ask(row) {
   drawLookup();
 }
 
-/** A word from the middle: the first ones have little to look at. */
-const firstQuery = kind => Math.floor(queriesOf(kind).pieces.length / 2);
+/** A word that is worth a look: after the first few, and the one that is most decided in the head that is shown. */
+function firstQuery() {
+  const tokens = queriesOf(state.kind), { rows, columns, values } = weightsOf(attentionOf(state.kind, state.layer), state.head, "pieces");
+  const peak = row => Math.max(...values.slice(row * columns, (row + 1) * columns));
+  const words = [...Array(rows).keys()].filter(row => row >= Math.min(3, rows - 1) && /\p{L}/u.test(tokens.pieces[row]) && row < rows - 1);
+  return words.length ? words.reduce((best, row) => peak(row) > peak(best) ? row : best) : 0;
+}
 const rowOfQuery = () => state.unit === "words" ? queriesOf(state.kind).word_of[state.query] : state.query;
 
 function buildGloss() {
@@ -87,7 +92,7 @@ readColours();
 buildMap();
 buildGloss();
 Object.assign(state, start());
-state.query = firstQuery(state.kind);
+state.query = firstQuery();
 state.row = rowOfQuery();
 fillChooser();
 markMap();
