@@ -13,6 +13,14 @@ settings.load_profile("house")
 
 
 @pytest.fixture(scope="session")
+def trained_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A model folder whose model knows its task (`trained.py`)."""
+    from trained import model_folder
+
+    return model_folder(tmp_path_factory.mktemp("trained") / "model")
+
+
+@pytest.fixture(scope="session")
 def data() -> Path:
     folder = Path(os.environ.get("REGARD_DATA", Path(__file__).parents[2] / "shared" / "data"))
     if not folder.is_dir():

@@ -47,6 +47,37 @@ def test_the_kinds_of_findings_in_the_documentation_are_those_of_the_program() -
     assert [kind for kind in kinds if f"`{kind}`" not in text] == []
 
 
+def test_the_python_in_the_page_on_the_translator_runs(
+    trained_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "my-model").symlink_to(trained_folder)
+    (code,) = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "translator.md").read_text(), flags=re.DOTALL)
+    names: dict[str, Any] = {}
+    exec(code, names)  # noqa: S102
+    assert len(names["both"][0].alternatives) == 3
+    assert names["one"].source == "Line 0."
+
+
+def test_the_page_on_translating_has_every_document_format_and_its_python_runs(
+    trained_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from regard.text.documents import formats
+
+    text = (ROOT / "docs" / "translating.md").read_text()
+    table = re.findall(r"^\| (`.*?) \| (`.*?) \|", text, flags=re.MULTILINE)
+    assert {name for names, _ in table for name in re.findall(r"`(\w+)`", names)} >= set(formats())
+    endings = {ending for _, endings in table for ending in re.findall(r"`(\.\w+)`", endings)}
+    assert endings == {suffix for document in formats().values() for suffix in document.suffixes}
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "my-model").symlink_to(trained_folder)
+    (tmp_path / "messages.po").write_text('msgid "alto"\nmsgstr ""\n')
+    (code,) = re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL)
+    names: dict[str, Any] = {}
+    exec(code, names)  # noqa: S102
+    assert (names["report"].translated, names["report"].segments) == (1, 1)
+
+
 def test_the_python_in_the_page_on_data_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from regard.tokens import TokeniserSettings, train
 

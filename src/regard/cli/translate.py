@@ -1,52 +1,242 @@
-"""`regard translate`: lines in, lines out, in order."""
+"""`regard translate`: lines in, lines out, in order; or whole documents in their own format."""
 
 from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from regard.errors import ModelFolderError, SettingsError, TextError
+
 if TYPE_CHECKING:
-    from regard.translation.translator import Translation
+    from regard.search import SearchSettings
+    from regard.translation.documents import Report
+    from regard.translation.translator import Translation, Translator
 
 
 def command(
     model: Annotated[Path, typer.Argument(help="A model folder.")],
-    files: Annotated[list[Path] | None, typer.Argument(help="Files of text; standard input, if left out.")] = None,
+    files: Annotated[list[Path] | None, typer.Argument(help="Text or documents; standard input, if left out.")] = None,
+    out: Annotated[Path | None, typer.Option(help="The file to write; with several files, a folder.")] = None,
+    format_: Annotated[
+        str | None, typer.Option("--format", help="po, xliff, tmx, srt, vtt, md or txt; else by the file's name.")
+    ] = None,
+    all_: Annotated[bool, typer.Option("--all", help="Also what has a translation already.")] = False,
+    unfinished: Annotated[bool, typer.Option(help="Also what is marked as unfinished: fuzzy, needs-...")] = False,
+    mark: Annotated[bool, typer.Option(help="Mark translations in documents as to be reviewed: fuzzy, ...")] = True,
+    force: Annotated[bool, typer.Option(help="Write over files that are there.")] = False,
     beam_size: Annotated[int, typer.Option(help="How many hypotheses are followed.")] = 4,
     length_penalty: Annotated[float, typer.Option(help="The paper's alpha; larger favours longer sentences.")] = 0.6,
     n_best: Annotated[int, typer.Option(help="So many translations of each line: number, score, text.")] = 1,
-    json_: Annotated[bool, typer.Option("--json", help="One JSON object a line, with scores and tokens.")] = False,
+    sample: Annotated[bool, typer.Option(help="Draw words by their probability instead of searching.")] = False,
+    temperature: Annotated[float | None, typer.Option(help="With --sample: below 1, likelier words.")] = None,
+    top_k: Annotated[int | None, typer.Option(help="With --sample: only the k likeliest words.")] = None,
+    top_p: Annotated[float | None, typer.Option(help="With --sample: only the likeliest, up to this in sum.")] = None,
+    seed: Annotated[int | None, typer.Option(help="With --sample: another number, another draw.")] = None,
+    glossary: Annotated[Path | None, typer.Option(help="Phrases that must become others: two, with a tab.")] = None,
+    ensemble: Annotated[list[Path] | None, typer.Option(help="One more model; all translate together.")] = None,
+    alignment: Annotated[bool, typer.Option(help="Which word comes from which: 0-0 1-2 after a tab.")] = False,
+    json_: Annotated[bool, typer.Option("--json", help="One JSON object for each line or document.")] = False,
+    engine: Annotated[str, typer.Option(help="What searches: torch, ...; auto takes what suits best.")] = "auto",
     device: Annotated[str | None, typer.Option(help="cpu or cuda; the best that is there, if left out.")] = None,
 ) -> None:
-    """Translate text, one line in, one line out. Blank lines stay blank."""
+    """Translate text, one line in, one line out, or whole documents, whose structure stays."""
+    draws = {"temperature": temperature, "top_k": top_k, "top_p": top_p, "seed": seed}
+    search = _search(beam_size, length_penalty, n_best, sample=sample, draws=draws)
+    jobs = _jobs(files or [], out, format_, force=force)
+    if alignment and n_best > 1 and not json_:
+        raise SettingsError("--alignment belongs to the best translation.\n  Leave --n-best out, or give --json.")
+    if jobs:
+        _refuse_for_documents(n_best, alignment=alignment, as_json=json_, out=out)
+    phrases = _glossary(glossary)
+    translator = _loaded([model, *(ensemble or [])], device, engine)
+    if jobs:
+        documents = _Documents(translator, search, phrases, format_, mark=mark)
+        documents.translate(jobs, every=all_, unfinished=unfinished, as_json=json_)
+    else:
+        _lines(translator, files or [], search, phrases, alignment=alignment, as_json=json_)
+
+
+def _search(
+    beam_size: int, length_penalty: float, n_best: int, *, sample: bool, draws: Mapping[str, float | None]
+) -> SearchSettings:
     from regard.search import SearchSettings
-    from regard.text.bad_input import BadInput
-    from regard.text.files import lines
+
+    given = {name: value for name, value in draws.items() if value is not None}
+    if given and not sample:
+        name = "--" + next(iter(given)).replace("_", "-")
+        raise SettingsError(f"{name} belongs to drawing words by their probability.\n  Give --sample with it.")
+    options: dict[str, Any] = {"beam_size": beam_size, "length_penalty": length_penalty, "n_best": n_best}
+    method = {"method": "sampling"} if sample else {}
+    return SearchSettings.read(options | method | given, where="options")
+
+
+def _jobs(files: list[Path], out: Path | None, format_: str | None, *, force: bool) -> list[tuple[Path, Path | None]]:
+    """Which documents are to be written where, None for standard output; none at all where lines are translated."""
+    from regard.text.documents import by_name, by_path
+    from regard.translation.documents import format_of
+
+    if not files and (out or (format_ and format_ != "txt")):
+        raise SettingsError("--format and --out belong to files.\n  Name a file, or leave them out to translate lines.")
+    if format_:
+        by_name(format_)
+    found = [by_path(path) for path in files]
+    if not files or not (out or format_ or any(document and document.name != "txt" for document in found)):
+        return []
+    for path in files:
+        if not path.is_file():
+            raise TextError(f"{path}: there is no such file.\n  Check the path and the name.")
+        if not format_:
+            format_of(path)
+    return _targets(files, out, force=force)
+
+
+def _targets(files: list[Path], out: Path | None, *, force: bool) -> list[tuple[Path, Path | None]]:
+    if out is None:
+        if len(files) > 1:
+            raise SettingsError("several documents cannot go to standard output.\n  Give a folder with --out.")
+        return [(files[0], None)]
+    if len(files) == 1 and not out.is_dir():
+        targets = [out]
+    elif out.exists() and not out.is_dir():
+        raise SettingsError(f"{out}: this is a file, and several documents need a folder.\n  Name a folder with --out.")
+    else:
+        targets = [out / (path.with_suffix(".po") if path.suffix == ".pot" else path).name for path in files]
+    for number, target in enumerate(targets):
+        if target in targets[:number]:
+            raise SettingsError(f"{target}: two of the files would be written here.\n  Translate them one by one.")
+        if target.exists() and not force:
+            raise TextError(f"{target}: this file is there already.\n  Give --force to write over it.")
+    return list(zip(files, targets, strict=True))
+
+
+def _refuse_for_documents(n_best: int, *, alignment: bool, as_json: bool, out: Path | None) -> None:
+    if n_best > 1 or alignment:
+        name = "--alignment" if alignment else "--n-best"
+        raise SettingsError(f"{name} belongs to lines: a document holds one translation.\n  Leave it out.")
+    if as_json and out is None:
+        raise SettingsError("--json tells what became of documents, and needs --out for the documents themselves.")
+
+
+def _glossary(path: Path | None) -> dict[str, str] | None:
+    from regard.text import glossaries
+
+    return glossaries.read(path) if path else None
+
+
+def _loaded(folders: list[Path], device: str | None, engine: str) -> Translator:
     from regard.translation.translator import load
 
-    options = {"beam_size": beam_size, "length_penalty": length_penalty, "n_best": n_best}
-    search = SearchSettings.read(options, where="options")
-    translator = load(model, device=device)
+    for folder in folders:
+        if not folder.is_dir():
+            raise ModelFolderError(f"{folder}: there is no such folder.\n  Name the folder of a model.")
+    return load(folders if len(folders) > 1 else folders[0], device=device, engine=engine)
+
+
+class _Documents:
+    """Documents, one after the other."""
+
+    def __init__(
+        self,
+        translator: Translator,
+        search: SearchSettings,
+        glossary: Mapping[str, str] | None,
+        format_: str | None,
+        *,
+        mark: bool,
+    ) -> None:
+        self._translator, self._search, self._glossary = translator, search, glossary
+        self._format, self._mark = format_, mark
+
+    def translate(self, jobs: list[tuple[Path, Path | None]], *, every: bool, unfinished: bool, as_json: bool) -> None:
+        from regard.text.files import replacing
+        from regard.translation import documents
+
+        states = documents.EVERYTHING if every else documents.UNFINISHED if unfinished else documents.UNTRANSLATED
+        for path, target in jobs:
+            with _bar(path.name, shown=target is not None or not sys.stdout.isatty()) as progress:
+                written, report = documents.translated_document(
+                    self._translator,
+                    path,
+                    format=self._format,
+                    states=states,
+                    marked=self._mark,
+                    search=self._search,
+                    glossary=self._glossary,
+                    progress=progress,
+                )
+            if target is None:
+                sys.stdout.buffer.write(written)
+                sys.stdout.flush()
+            else:
+                target.parent.mkdir(parents=True, exist_ok=True)
+                with replacing(target) as file:
+                    file.write(written)
+            self._tell(report, target, as_json=as_json)
+
+    def _tell(self, report: Report, target: Path | None, *, as_json: bool) -> None:
+        if as_json:
+            typer.echo(json.dumps(asdict(report) | {"out": str(target)}, ensure_ascii=False))
+            return
+        told = f"{report.path}: {report.translated:,} of {report.segments:,} segments translated"
+        typer.echo(f"{told}, {report.kept:,} kept as they were." if report.kept else f"{told}.", err=True)
+        for line in report.refused:
+            what = "left as it was, since its translation had lost a placeholder or all words."
+            typer.echo(f"{report.path}:{line}: {what}", err=True)
+
+
+def _lines(
+    translator: Translator,
+    files: list[Path],
+    search: SearchSettings,
+    glossary: Mapping[str, str] | None,
+    *,
+    alignment: bool,
+    as_json: bool,
+) -> None:
+    from regard.text.bad_input import BadInput
+    from regard.text.files import count_lines, lines
+
+    total = 0
     if files:
+        total = sum(count_lines(path) or 0 for path in files)
         texts: Iterator[str] = (line or "" for path in files for line in lines(path, BadInput()))
     else:
         sys.stdin.reconfigure(encoding="utf-8", newline="\n")  # type: ignore[union-attr]
         texts = (line.rstrip("\r\n") for line in sys.stdin)
     sys.stdout.reconfigure(encoding="utf-8", newline="\n")  # type: ignore[union-attr]
     window = 1 if not files and sys.stdin.isatty() else 512  # a person is not to wait for 512 lines
-    for number, found in enumerate(translator.stream(texts, search=search, window=window), start=1):
-        print(_shown(number, found, as_json=json_), flush=True)  # noqa: T201
+    stream = translator.stream(texts, search=search, window=window, alignment=alignment, glossary=glossary)
+    with _bar("lines", shown=bool(files) and not sys.stdout.isatty()) as progress:
+        for number, found in enumerate(stream, start=1):
+            print(_shown(number, found, alignment=alignment, as_json=as_json), flush=True)  # noqa: T201
+            progress(number, total)
 
 
-def _shown(number: int, found: Translation, *, as_json: bool) -> str:
+def _shown(number: int, found: Translation, *, alignment: bool, as_json: bool) -> str:
     if as_json:
         return json.dumps(asdict(found), ensure_ascii=False)
     if found.alternatives:
         return "\n".join(f"{number}\t{other.score:.4f}\t{other.text}" for other in found.alternatives)
+    if alignment:
+        return found.text + "\t" + " ".join(f"{source}-{target}" for source, target in found.alignment)
     return found.text
+
+
+@contextmanager
+def _bar(what: str, *, shown: bool) -> Iterator[Callable[[int, int], None]]:
+    """A bar on standard error, where that is a terminal."""
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    console = Console(stderr=True)
+    columns = (TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=console, transient=True, disable=not (shown and console.is_terminal)) as progress:
+        task = progress.add_task(what, total=None)
+        yield lambda done, total: progress.update(task, completed=done, total=total)

@@ -32,7 +32,7 @@ def look(
     device: torch.device,
     engine: Engine | None = None,
     off: Iterable[Head] = (),
-    beam_size: int = 4,
+    search: SearchSettings | None = None,
     name: str = "",
     languages: Mapping[str, str] | None = None,
 ) -> Attention:
@@ -49,10 +49,10 @@ def look(
         if target is not None:
             said = tokenisers.target.encode(target)
         elif engine is not None and not off:
-            (found,) = engine.search([ids], SearchSettings(beam_size=beam_size))
+            (found,) = engine.search([ids], search or SearchSettings())
             said = list(found.hypotheses[0].ids)
         else:
-            said = _translated(model, tokenisers, ids, device=device, beam_size=beam_size)
+            said = _translated(model, tokenisers, ids, search or SearchSettings(), device=device)
         batch = batch_of([[(ids, said)]], begin=tokenisers.target.begin, end=tokenisers.target.end)
         with watch(model) as seen:
             logits = model(batch.to(device))
@@ -72,10 +72,9 @@ def look(
 
 
 def _translated(
-    model: Model[Any, Any], tokenisers: Tokenisers, ids: list[int], *, device: torch.device, beam_size: int
+    model: Model[Any, Any], tokenisers: Tokenisers, ids: list[int], settings: SearchSettings, *, device: torch.device
 ) -> list[int]:
     """The translation by the model as it is now, observers and all: nothing that was captured earlier is replayed."""
-    settings = SearchSettings(beam_size=beam_size)
     search = build(settings, begin=tokenisers.target.begin, end=tokenisers.target.end, device=device)
     source = rows_of([[[*ids, tokenisers.source.end]]]).to(device)
     state = model.start(model.encode(source), width=search.width)

@@ -18,7 +18,7 @@ from regard.text.lines import cannot_hold
 LANGUAGE = "{http://www.w3.org/XML/1998/namespace}lang"
 
 _BLOCK = 1 << 16
-_DEFINITIONS = re.compile(r"<!DOCTYPE[^>\[]*\[\s*[^\]\s]")
+DEFINITIONS = re.compile(r"<!DOCTYPE[^>\[]*\[\s*[^\]\s]")
 
 
 def elements(path: Path, tags: Collection[str], bad: BadInput) -> Iterator[tuple[str, etree._Element]]:
@@ -39,7 +39,7 @@ def elements(path: Path, tags: Collection[str], bad: BadInput) -> Iterator[tuple
         for block in _blocks(path, bad):
             broken = _feed(parser, block)
             for event, element in cast("Iterator[tuple[str, etree._Element]]", parser.read_events()):  # noqa: SLF001
-                if not looked and _defines(element):
+                if not looked and defines(element):
                     return _refuse(path, bad)
                 looked = True
                 yield event, element
@@ -60,6 +60,12 @@ def local(element: etree._Element) -> str:
 def line_of(element: etree._Element) -> int:
     """The line on which an element starts."""
     return cast("int | None", element.sourceline) or 1
+
+
+def defines(element: etree._Element) -> bool:
+    """Whether the document brings definitions of its own, where they were not seen in its first block."""
+    definitions = cast("Any", element.getroottree().docinfo.internalDTD)
+    return definitions is not None and any((*definitions.iterentities(), *definitions.iterelements()))
 
 
 def text_of(element: etree._Element, hidden: Collection[str], path: Path, bad: BadInput) -> str | None:
@@ -102,7 +108,7 @@ def _blocks(path: Path, bad: BadInput) -> Iterator[bytes]:
     opening = first.replace(b"\0", b"") if utf16 else first
     if not first:
         bad.file(Problem.EMPTY_FILE, path, None, "this file is empty.")
-    elif _DEFINITIONS.search(opening.decode("latin-1")):
+    elif DEFINITIONS.search(opening.decode("latin-1")):
         _refuse(path, bad)
     else:
         yield first
@@ -120,12 +126,6 @@ def _feed(parser: etree.XMLPullParser, block: bytes) -> etree.XMLSyntaxError | N
     except etree.XMLSyntaxError as error:
         return error
     return None
-
-
-def _defines(element: etree._Element) -> bool:
-    """Whether the document brings definitions of its own, where they were not seen in its first block."""
-    definitions = cast("Any", element.getroottree().docinfo.internalDTD)
-    return definitions is not None and any((*definitions.iterentities(), *definitions.iterelements()))
 
 
 def _refuse(path: Path, bad: BadInput) -> None:

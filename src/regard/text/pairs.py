@@ -76,6 +76,11 @@ def matches(wanted: str, found: str) -> bool:
     return all(part in found_parts for part in wanted_parts[1:])
 
 
+def serves(wanted: str, found: str) -> bool:
+    """Whether either of two codes takes the other: a model for `pt-BR` translates a document in `pt`."""
+    return matches(wanted, found) or matches(found, wanted)
+
+
 @lru_cache(maxsize=4096)
 def sides(languages: Languages, found: tuple[str, ...]) -> tuple[int, int] | None:
     """Which of the languages `found` are the source and the target, by position; None where one of them is not there.

@@ -12,6 +12,7 @@ from regard.batches.corpus import StoredCorpus
 from regard.batches.preparation import prepare
 from regard.batches.shuffle import shuffled
 from regard.batches.splitting import hold_out
+from regard.caches import cache_folder
 from regard.errors import TrainingError
 from regard.text.bad_input import BadInput
 from regard.text.formats import Reading
@@ -21,7 +22,7 @@ from regard.tokens import Tokenisers
 from regard.tokens import train as train_tokenisers
 from regard.training.events import Preparing
 from regard.training.recipe import Recipe
-from regard.training.surroundings import Surroundings, cache_folder
+from regard.training.surroundings import Surroundings
 from regard.training.validation import HeldOut
 
 _LENIENT: Mapping[str, Any] = {"max_ratio": None, "drop_copies": False, "drop_duplicates": False}

@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 import torch
 
+from regard.caches import cache_folder
 from regard.training.precision import device_for, precision_for, worth_compiling
-from regard.training.surroundings import cache_folder
 
 
 class Part(NamedTuple):

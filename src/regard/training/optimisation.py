@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from regard.batches.rows import Batch, Rows
 from regard.errors import TrainingError
 from regard.models.verbs import Model
+from regard.training.captured import Captures
 from regard.training.distribution import Processes
 from regard.training.loss import Losses, LossOf
 from regard.training.precision import Precision, worth_compiling
@@ -52,24 +53,35 @@ class Optimisation:
         self.device, self.precision, self.processes = device, precision, processes
         self.parts = settings.parts
         self.weights: dict[str, nn.Parameter] = dict(model.named_parameters())
+        self.scaler = torch.amp.GradScaler(device.type, init_scale=_FIRST_SCALE, enabled=precision.name == "fp16")
+        on_a_gpu = device.type == "cuda"
+        self.captures: Captures | None = None
+        if on_a_gpu and processes.ranks == 1 and not self.scaler.is_enabled():
+            self.captures = Captures(
+                gradients=self._backward, update=self._update, forget=lambda: self.adam.zero_grad()
+            )
         self.adam = torch.optim.Adam(
             self.weights.values(),
-            lr=0.0,
+            lr=torch.zeros((), device=device) if self.captures else 0.0,
             betas=(settings.adam_beta1, settings.adam_beta2),
             eps=settings.adam_epsilon,
             fused=True,
+            capturable=on_a_gpu,
         )
-        self.scaler = torch.amp.GradScaler(device.type, init_scale=_FIRST_SCALE, enabled=precision.name == "fp16")
+        self._start_moments()
         loss = LossOf(model, label_smoothing=settings.label_smoothing)
-        if worth_compiling(device, settings.compile):
+        if worth_compiling(device, settings.compile, work=self._work()):
             loss.compile(dynamic=False)
         self.loss = processes.together(loss, device)
 
     def step(self, batch: Batch, *, number: int, rate: float) -> Update:
         """One update. What is random in it depends on the seed, the step's number and the process alone."""
-        for group in self.adam.param_groups:
-            group["lr"] = rate
-        losses = self._gradients_or_more_parts(batch, number)
+        self._set_rate(rate)
+        self._seed(number)
+        if self.captures:
+            outcome = self.captures.step(batch, 1 / batch.tokens, device=self.device)
+            return Update(outcome.losses, float(outcome.norm))
+        losses = self._gradients_or_more_parts(batch)
         self.scaler.unscale_(self.adam)
         norm = nn.utils.clip_grad_norm_(self.weights.values(), self.settings.gradient_clip or math.inf)
         update = Update(losses, float(norm))
@@ -84,7 +96,8 @@ class Optimisation:
         for length, rows in sorted(shapes.items(), reverse=True):
             ones = torch.ones(rows, length, dtype=torch.long)
             side = Rows(ones, ones, torch.arange(length).expand_as(ones).clone())
-            self._gradients_or_more_parts(Batch(side, side, ones, ones.numel()), 0)
+            self._seed(0)
+            self._gradients_or_more_parts(Batch(side, side, ones, ones.numel()))
             self.adam.zero_grad()
 
     def moments(self) -> dict[str, Tensor]:
@@ -100,24 +113,46 @@ class Optimisation:
         with torch.no_grad():
             for name, weight in self.weights.items():
                 weight.copy_(weights[name])
-        self.adam.state.clear()
         for key, value in moments.items():
             part, _, name = key.partition("/")
-            self.adam.state[self.weights[name]][part] = value.to(self.device, copy=True)
+            self.adam.state[self.weights[name]][part].copy_(value)  # in place: captured steps know these tensors
 
-    def _gradients_or_more_parts(self, batch: Batch, number: int) -> Losses:
+    def _work(self) -> float:
+        """About how many operations the whole training takes: six for each weight and token."""
+        weights = sum(weight.numel() for weight in self.weights.values())
+        return 6.0 * weights * self.settings.batch_tokens * self.settings.steps
+
+    def _start_moments(self) -> None:
+        """Adam's state before the first step, made now, so that its tensors stay the same for ever."""
+        for weight in self.weights.values():
+            self.adam.state[weight] = {
+                "step": torch.zeros((), device=self.device),
+                "exp_avg": torch.zeros_like(weight),
+                "exp_avg_sq": torch.zeros_like(weight),
+            }
+
+    def _set_rate(self, rate: float) -> None:
+        for group in self.adam.param_groups:
+            if self.captures:
+                group["lr"].fill_(rate)
+            else:
+                group["lr"] = rate
+
+    def _seed(self, number: int) -> None:
+        torch.manual_seed((self.settings.seed * 1_000_003 + number) * 1_009 + self.processes.rank)
+
+    def _gradients_or_more_parts(self, batch: Batch) -> Losses:
         while True:
             try:
-                return self._gradients(batch, number)
+                share = self.processes.ranks / batch.tokens  # the gradients of processes are averaged
+                return self._backward(batch.to(self.device), torch.tensor(share, device=self.device))
             except torch.cuda.OutOfMemoryError:
                 self._use_more_parts(batch.labels.size(0))
 
-    def _gradients(self, batch: Batch, number: int) -> Losses:
-        """Adds up the gradients of the mean loss over all labels of all processes."""
+    def _backward(self, batch: Batch, share: Tensor) -> Losses:
+        """Adds up the gradients of the mean loss over all labels of all processes; `share` is that of one label."""
         self.loss.train()
-        torch.manual_seed((self.settings.seed * 1_000_003 + number) * 1_009 + self.processes.rank)
-        parts = batch.to(self.device).parts(self.parts)
-        share = self.processes.ranks / batch.tokens  # the processes' gradients are averaged, so each counts double
+        parts = batch.parts(self.parts)
         smoothed, likelihood = torch.zeros(2, device=self.device)
         for place, part in enumerate(parts):
             with self._alone(last=place == len(parts) - 1):
@@ -126,6 +161,16 @@ class Optimisation:
                 self.scaler.scale(losses.smoothed * share).backward()
             smoothed, likelihood = smoothed + losses.smoothed.detach(), likelihood + losses.likelihood.detach()
         return Losses(smoothed, likelihood)
+
+    def _forget(self) -> None:
+        self.adam.zero_grad()
+
+    def _update(self) -> Tensor:
+        """Adam's update, without asking the GPU: where the gradient is not finite, Adam itself leaves it out."""
+        norm = nn.utils.clip_grad_norm_(self.weights.values(), self.settings.gradient_clip or math.inf)
+        self.adam.found_inf = (~norm.isfinite()).float()  # type: ignore[attr-defined]
+        self.adam.step()
+        return norm
 
     def _alone(self, *, last: bool) -> AbstractContextManager[Any]:
         """The processes exchange their gradients with the last part only."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from contextlib import AbstractContextManager, nullcontext
 from importlib.util import find_spec
 from typing import Any, NamedTuple
@@ -9,6 +10,8 @@ from typing import Any, NamedTuple
 import torch
 
 from regard.errors import SettingsError
+
+_MUCH_WORK = 3e16  # operations; compiling takes as long as a GPU needs for about a tenth of this
 
 
 class Precision(NamedTuple):
@@ -20,6 +23,8 @@ class Precision(NamedTuple):
 
     def cast(self, device: torch.device) -> AbstractContextManager[Any]:
         """The context in which the model runs."""
+        if self.name == "tf32":
+            torch.set_float32_matmul_precision("high")  # for the whole process: nothing else is computed in it
         return nullcontext() if self.dtype is None else torch.autocast(device.type, dtype=self.dtype)
 
 
@@ -51,6 +56,7 @@ def precision_for(device: torch.device, wanted: str) -> Precision:
     return Precision("fp16", dtypes["fp16"], "this GPU has no bf16, so fp16 with a scaled loss")
 
 
-def worth_compiling(device: torch.device, wanted: str) -> bool:
-    """Whether the step is compiled: on GPUs, where Triton is there."""
-    return wanted == "yes" or (wanted == "auto" and device.type == "cuda" and find_spec("triton") is not None)
+def worth_compiling(device: torch.device, wanted: str, *, work: float = math.inf) -> bool:
+    """Whether the step is compiled: on GPUs, where Triton is there, and for a training of more than some minutes."""
+    possible = device.type == "cuda" and find_spec("triton") is not None
+    return wanted == "yes" or (wanted == "auto" and possible and work > _MUCH_WORK)

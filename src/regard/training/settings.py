@@ -30,7 +30,7 @@ class TrainingSettings(Settings):
     checkpoint_minutes: PositiveFloat | None = 10.0
     averaged_checkpoints: PositiveInt = 5
     seed: int = 1
-    precision: Literal["auto", "float32", "bf16", "fp16"] = "auto"
+    precision: Literal["auto", "float32", "tf32", "bf16", "fp16"] = "auto"
     compile: Literal["auto", "yes", "no"] = "auto"
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from pathlib import Path
 from threading import Event as Flag
@@ -39,10 +38,3 @@ class Surroundings(NamedTuple):
             return made
         self.processes.wait()
         return make()
-
-
-def cache_folder() -> Path:
-    """Where stored corpora are kept for other runs: $REGARD_CACHE, or the user's folder for caches."""
-    given = os.environ.get("REGARD_CACHE")
-    base = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache"))
-    return Path(given) if given else base / "regard"

@@ -6,123 +6,176 @@ translator.translate("Where is the station?").text
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from itertools import islice
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice, zip_longest
 from pathlib import Path
-from typing import TYPE_CHECKING, overload
+from typing import TYPE_CHECKING, Any, overload
 
 import torch
 
 from regard import modelfolder
-from regard.batches.rows import batch_of
-from regard.errors import ModelFolderError, TextError
-from regard.search import Hypothesis, Result, SearchSettings
+from regard.errors import ModelFolderError, SettingsError, TextError
+from regard.modelfolder import Description, ModelFolder
+from regard.search import SearchSettings
 from regard.tokens import Tokenisers
-from regard.translation.engines.engine import Engine
-from regard.translation.engines.torch import TorchEngine
+from regard.translation.alignment import Aligner
+from regard.translation.engines import Loaded, open_engine
+from regard.translation.finding import Finder
+from regard.translation.forced import Forced, aligning
+from regard.translation.glossary import Glossary
+from regard.translation.protection import Protection
+from regard.translation.segments import Segmenter
+from regard.translation.texts import Asked, Texts
+from regard.translation.translation import Alternative, Scored, Translation
 
 if TYPE_CHECKING:
     from regard.insight.attention import Attention
 
-_WINDOW = 512  # sentences that are sorted by length together
+__all__ = ["Alternative", "Scored", "Translation", "Translator", "load"]
 
-
-@dataclass(frozen=True, kw_only=True)
-class Alternative:
-    """One translation of a sentence."""
-
-    text: str
-    score: float  # the sum of the log-probabilities over the length penalty; larger is better
-    tokens: tuple[str, ...]  # the pieces of the text
-    logprobs: tuple[float, ...]  # of each piece, and of the end
-    length_limited: bool = False  # it is as long as was allowed, so perhaps cut off
-    repetition_stopped: bool = False  # a loop of repetitions was stopped
-
-
-@dataclass(frozen=True, kw_only=True)
-class Translation(Alternative):
-    """The best translation of a sentence, and others if they were asked for."""
-
-    source: str
-    alternatives: tuple[Alternative, ...] = ()  # the best first, this one among them; empty unless n_best > 1
-
-
-@dataclass(frozen=True, kw_only=True)
-class Scored:
-    """How likely a model finds a translation that it is given."""
-
-    total: float  # the sum of the log-probabilities
-    logprobs: tuple[float, ...]  # of each piece of the target, and of the end
-    tokens: tuple[str, ...]
+_WINDOW = 512  # texts that are translated together
+_SPLIT_OVER = 40
+_MOST_PIECES = 1024  # where the model does not say
 
 
 class Translator:
-    """A loaded model. `languages`, `description` and `tokenisers` say what it is."""
+    """A loaded model, or several as an ensemble. `languages`, `description` and `tokenisers` say what it is."""
 
-    def __init__(self, folder: str | Path, *, device: str | None = None) -> None:
-        self.folder = Path(folder)
+    def __init__(
+        self,
+        folders: str | Path | Sequence[str | Path],
+        *,
+        device: str | None = None,
+        engine: str = "auto",
+        split_over: int = _SPLIT_OVER,
+    ) -> None:
+        paths = [folders] if isinstance(folders, str | Path) else list(folders)
+        if not paths:
+            raise SettingsError(
+                "No model was given.\n  Give the path of a model folder, or of several for an ensemble."
+            )
+        if split_over < 1:
+            raise SettingsError(f"split_over = {split_over}: it must be 1 word or more.")
+        self.folder = Path(paths[0])
         self.name = self.folder.absolute().name
-        self.device = torch.device(device or ("cuda" if torch.cuda.is_available() else "cpu"))
-        loaded = modelfolder.load(Path(folder), device=self.device)
-        if not loaded.tokeniser:
-            raise ModelFolderError(f"{folder}: this model has no tokeniser, so it cannot read text.")
-        self.model, self.description = loaded.model, loaded.description
-        self.tokenisers = Tokenisers.from_files(loaded.tokeniser)
-        self.languages = self.description.languages
-        self.engine: Engine = TorchEngine(self.model, self.tokenisers, device=self.device)
+        self.device = _device(device)
+        self.loaded = _load(tuple(map(Path, paths)), self.device)
+        self.models = tuple(member.model for member in self.loaded.members)
+        self.model, self.description = self.models[0], self.loaded.members[0].description
+        self.tokenisers, self.languages = self.loaded.tokenisers, self.description.languages
+        self.engine = open_engine(engine, self.loaded)
+        self._most_positions = _positions([member.description for member in self.loaded.members])
+        self._forced = Forced(self.models, self.tokenisers, device=self.device)
+        aligner = Aligner(self._forced, self.tokenisers)
+        finder = Finder(self.engine, self.tokenisers.target)
+        most = _longest([member.description for member in self.loaded.members])
+        self._texts = Texts(
+            segmenter=Segmenter(self.tokenisers.source, split_over=split_over, most_pieces=most),
+            finder=finder,
+            protection=Protection(finder, aligner, self.tokenisers),
+            aligner=aligner,
+            tokenisers=self.tokenisers,
+        )
 
     @overload
     def translate(  # type: ignore[overload-overlap]  # a text is not meant as its characters
-        self, text: str, *, beam_size: int = 4, n_best: int = 1, length_penalty: float = 0.6
+        self,
+        text: str,
+        *,
+        beam_size: int | None = None,
+        n_best: int | None = None,
+        length_penalty: float | None = None,
+        search: SearchSettings | None = None,
+        alignment: bool = False,
+        glossary: Mapping[str, str] | None = None,
+        prefix: str = "",
     ) -> Translation: ...
     @overload
     def translate(
-        self, text: Iterable[str], *, beam_size: int = 4, n_best: int = 1, length_penalty: float = 0.6
+        self,
+        text: Iterable[str],
+        *,
+        beam_size: int | None = None,
+        n_best: int | None = None,
+        length_penalty: float | None = None,
+        search: SearchSettings | None = None,
+        alignment: bool = False,
+        glossary: Mapping[str, str] | None = None,
+        prefix: str = "",
     ) -> list[Translation]: ...
     def translate(
-        self, text: str | Iterable[str], *, beam_size: int = 4, n_best: int = 1, length_penalty: float = 0.6
+        self,
+        text: str | Iterable[str],
+        *,
+        beam_size: int | None = None,
+        n_best: int | None = None,
+        length_penalty: float | None = None,
+        search: SearchSettings | None = None,
+        alignment: bool = False,
+        glossary: Mapping[str, str] | None = None,
+        prefix: str = "",
     ) -> Translation | list[Translation]:
-        """The translation of a text, or of each of several, in order. A text without words stays as it is."""
-        search = SearchSettings.read(
-            {"beam_size": beam_size, "n_best": n_best, "length_penalty": length_penalty}, where="translate"
-        )
-        if isinstance(text, str):
-            return self._translated([text], search)[0]
-        return list(self.stream(text, search=search))
+        """The translation of a text, or of each of several, in order. A text without words stays as it is.
+
+        `search` holds all settings of the search; `beam_size`, `n_best` and `length_penalty` beside it win over its.
+        `alignment` links words. `glossary` says what phrases of the source become, `prefix` how translations begin.
+        """
+        given = {"beam_size": beam_size, "n_best": n_best, "length_penalty": length_penalty}
+        chosen = {name: value for name, value in given.items() if value is not None}
+        settings = search or SearchSettings()
+        if chosen:
+            settings = SearchSettings.read(settings.model_dump() | chosen, where="translate")
+        texts = [text] if isinstance(text, str) else text
+        found = list(self.stream(texts, search=settings, alignment=alignment, glossary=glossary, prefix=prefix))
+        return found[0] if isinstance(text, str) else found
 
     def stream(
-        self, texts: Iterable[str], *, search: SearchSettings | None = None, window: int = _WINDOW
+        self,
+        texts: Iterable[str],
+        *,
+        search: SearchSettings | None = None,
+        window: int = _WINDOW,
+        alignment: bool = False,
+        glossary: Mapping[str, str] | None = None,
+        prefix: str = "",
     ) -> Iterator[Translation]:
         """The translations of any number of texts, in order, as they are done; only `window` of them are held."""
-        source = iter(texts)
-        while taken := list(islice(source, window)):
-            yield from self._translated(taken, search or SearchSettings())
+        if window < 1:
+            raise SettingsError(f"window = {window}: it must be 1 text or more.")
+        if alignment:
+            for model in self.models:
+                aligning(model)
+        asked = Asked(
+            search=self._within_positions(search or SearchSettings()),
+            alignment=alignment,
+            glossary=Glossary(glossary) if glossary else None,
+            prefix=tuple(self.tokenisers.target.encode(prefix)),
+        )
+        return self._streamed(iter(texts), asked, window)
 
-    @torch.no_grad()
-    def score(self, sources: Sequence[str], targets: Sequence[str]) -> list[Scored]:
-        """How likely the model finds each target as the translation of its source."""
-        if len(sources) != len(targets):
-            raise TextError(f"{len(sources)} sources and {len(targets)} targets were given.\n  Give one target each.")
-        scored = []
-        for source, target in zip(sources, targets, strict=True):
-            ids = self.tokenisers.target.encode(target)
-            pair = (self.tokenisers.source.encode(source), ids)
-            batch = batch_of([[pair]], begin=self.tokenisers.target.begin, end=self.tokenisers.target.end)
-            logprobs = self.model(batch.to(self.device)).log_softmax(-1)[0]
-            said = logprobs.gather(1, batch.labels.to(self.device).T)[:, 0]
-            tokens = tuple(self.tokenisers.target.pieces(ids))
-            scored.append(Scored(total=float(said.sum()), logprobs=tuple(said.tolist()), tokens=tokens))
+    @overload
+    def score(self, sources: str, targets: str) -> Scored: ...  # type: ignore[overload-overlap]
+    @overload
+    def score(self, sources: Iterable[str], targets: Iterable[str]) -> list[Scored]: ...
+    def score(self, sources: str | Iterable[str], targets: str | Iterable[str]) -> Scored | list[Scored]:
+        """How likely the model finds each target as the translation of its source. Texts are taken whole."""
+        if isinstance(sources, str) and isinstance(targets, str):
+            return self._scored([(sources, targets)])[0]
+        pairs, scored = _paired(sources, targets), list[Scored]()
+        while taken := list(islice(pairs, _WINDOW)):
+            scored += self._scored(taken)
         return scored
 
     def look(self, source: str, target: str | None = None, *, without: str = "", beam_size: int = 4) -> Attention:
-        """What the model looks at while it translates `source`, or while it scores `target`.
+        """What the model looks at while it translates `source`, one sentence, or while it scores `target`.
 
         `without` names heads or layers that are switched off: `encoder.2.5,decoder-source.0`.
         """
         from regard.insight.capture import heads_named
         from regard.insight.look import look
 
+        if len(self.models) > 1:
+            raise SettingsError("an ensemble cannot be looked into.\n  Load one of its models alone, and look at that.")
         return look(
             self.model,
             self.tokenisers,
@@ -131,47 +184,112 @@ class Translator:
             device=self.device,
             engine=self.engine,
             off=heads_named(self.model, without),
-            beam_size=beam_size,
+            search=self._within_positions(SearchSettings.read({"beam_size": beam_size}, where="look")),
             name=self.name,
             languages=self.languages,
         )
 
-    def _translated(self, texts: Sequence[str], search: SearchSettings) -> list[Translation]:
-        wordless = {n for n, text in enumerate(texts) if not self.tokenisers.source.normalise(text)}
-        others = [text for n, text in enumerate(texts) if n not in wordless]
-        results = iter(self.engine.search([self.tokenisers.source.encode(other) for other in others], search))
+    def _streamed(self, texts: Iterator[str], asked: Asked, window: int) -> Iterator[Translation]:
+        while taken := list(islice(texts, window)):
+            yield from self._texts.translated(taken, asked)
+
+    def _scored(self, pairs: Sequence[tuple[str, str]]) -> list[Scored]:
+        source, target = self.tokenisers.source, self.tokenisers.target
+        ids = [(source.encode(before), target.encode(after)) for before, after in pairs]
         return [
-            Translation(source=text, text=text, score=0.0, tokens=(), logprobs=())
-            if n in wordless
-            else self._translation(text, next(results), several=search.n_best > 1)
-            for n, text in enumerate(texts)
+            Scored(total=sum(logprobs), logprobs=tuple(logprobs), tokens=tuple(target.pieces(said)))
+            for (_, said), logprobs in zip(ids, self._forced.logprobs(ids), strict=True)
         ]
 
-    def _translation(self, source: str, result: Result, *, several: bool) -> Translation:
-        alternatives = [self._alternative(hypothesis) for hypothesis in result.hypotheses]
-        best = alternatives[0]
-        return Translation(
-            source=source,
-            text=best.text,
-            score=best.score,
-            tokens=best.tokens,
-            logprobs=best.logprobs,
-            length_limited=best.length_limited,
-            repetition_stopped=best.repetition_stopped,
-            alternatives=tuple(alternatives) if several else (),
-        )
-
-    def _alternative(self, hypothesis: Hypothesis) -> Alternative:
-        return Alternative(
-            text=self.tokenisers.target.decode(hypothesis.ids),
-            score=hypothesis.score,
-            tokens=tuple(self.tokenisers.target.pieces(hypothesis.ids)),
-            logprobs=hypothesis.logprobs,
-            length_limited=hypothesis.length_limited,
-            repetition_stopped=hypothesis.repetition_stopped,
-        )
+    def _within_positions(self, search: SearchSettings) -> SearchSettings:
+        """No translation is longer than there are positions, where those are learned."""
+        most = self._most_positions
+        if most is None or (search.max_length is not None and search.max_length < most):
+            return search
+        return SearchSettings.read(search.model_dump() | {"max_length": most - 1}, where="translate")
 
 
-def load(model: str | Path, *, device: str | None = None) -> Translator:
-    """The translator in a model folder."""
-    return Translator(model, device=device)
+def load(
+    model: str | Path | Sequence[str | Path],
+    *,
+    device: str | None = None,
+    engine: str = "auto",
+    split_over: int = _SPLIT_OVER,
+) -> Translator:
+    """The translator in a model folder, or the ensemble of several.
+
+    `device` is cpu or cuda, the best that is there if left out; `engine` is what searches, chosen if `auto`; a text of
+    more than `split_over` words is translated sentence by sentence.
+    """
+    return Translator(model, device=device, engine=engine, split_over=split_over)
+
+
+def _load(folders: tuple[Path, ...], device: torch.device) -> Loaded:
+    members = tuple(modelfolder.load(folder, device=device) for folder in folders)
+    tokenisers = [_tokenisers(folder, member) for folder, member in zip(folders, members, strict=True)]
+    for folder, member, own in zip(folders, members, tokenisers, strict=True):
+        if own.hash != tokenisers[0].hash:
+            raise ModelFolderError(
+                f"{folder} and {folders[0]} have different tokenisers, so they make no ensemble.\n"
+                "  Train all members on the same data with the same tokeniser settings; only the seed may differ."
+            )
+        if member.description.languages != members[0].description.languages:
+            raise ModelFolderError(
+                f"{folder} translates {_named(member)}, and {folders[0]} {_named(members[0])}: they make no ensemble.\n"
+                "  Give models for the same two languages."
+            )
+    return Loaded(folders=folders, members=members, tokenisers=tokenisers[0], device=device)
+
+
+def _tokenisers(folder: Path, member: ModelFolder) -> Tokenisers:
+    if not member.tokeniser:
+        raise ModelFolderError(f"{folder}: this model has no tokeniser, so it cannot read text.")
+    return Tokenisers.from_files(member.tokeniser)
+
+
+def _named(member: ModelFolder) -> str:
+    languages = member.description.languages
+    return f"from {languages.get('source', 'unknown')} to {languages.get('target', 'unknown')}"
+
+
+def _device(name: str | None) -> torch.device:
+    if name is None:
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    try:
+        device = torch.device(name)
+    except RuntimeError:
+        raise SettingsError(f"device = {name!r}: there is no such device.\n  Use cpu, cuda or cuda:1.") from None
+    if device.type == "cuda" and not torch.cuda.is_available():
+        raise SettingsError(f"device = {name!r}: no GPU can be used here.\n  Use cpu; `regard doctor` says more.")
+    return device
+
+
+def _positions(descriptions: Iterable[Description]) -> int | None:
+    """How many positions there are, where they are learned; None where there is no limit."""
+    learned = (d.settings["learned_positions"] for d in descriptions if d.settings.get("positions") == "learned")
+    return min(learned, default=None)
+
+
+def _longest(descriptions: Sequence[Description]) -> int:
+    """The most pieces that a model was trained on at once, or that it can take; without the end."""
+    rows: list[int] = []
+    for description in descriptions:
+        recipe: Any = description.training.get("recipe") or {}
+        rows += recipe.get("training", {}).get("row_lengths", ())[-1:]
+    positions = _positions(descriptions)
+    return min(_MOST_PIECES, *rows, _MOST_PIECES if positions is None else positions) - 1
+
+
+def _paired(sources: Iterable[str], targets: Iterable[str]) -> Iterator[tuple[str, str]]:
+    """Each source with its target; unequal numbers are told before anything is computed, where both are known."""
+    if isinstance(sources, Sequence) and isinstance(targets, Sequence) and len(sources) != len(targets):
+        raise TextError(f"{len(sources)} sources and {len(targets)} targets were given.\n  Give one target each.")
+    return _strictly_paired(sources, targets)
+
+
+def _strictly_paired(sources: Iterable[str], targets: Iterable[str]) -> Iterator[tuple[str, str]]:
+    for number, (source, target) in enumerate(zip_longest(sources, targets)):
+        if source is None or target is None:
+            more, fewer = ("targets", "sources") if source is None else ("sources", "targets")
+            raise TextError(f"There are only {number} {fewer}, and more {more}.\n  Give one target each.")
+        yield source, target

@@ -34,6 +34,14 @@ class _Content(str):
         return self.split("\n")
 
 
+class BrokenCatalogue(Exception):  # noqa: N818
+    """What is wrong, and in which line; caught by whoever knows the file."""
+
+    def __init__(self, what: str, *, line: int | None) -> None:
+        super().__init__(what)
+        self.line = line
+
+
 def read(paths: Sequence[Path], reading: Reading) -> Iterator[Pair]:
     """The pairs of a catalogue, where its language is the target; where it is the source, they are turned round."""
     (path,) = paths
@@ -79,24 +87,29 @@ def write(path: Path, pairs: Iterable[Pair], languages: Languages) -> None:
             file.write(encoded(entry.__unicode__(wrapwidth=0) + "\n", path, number))
 
 
+def parse(lines_: Sequence[str]) -> polib.POFile:
+    """The catalogue in these lines."""
+    wrong = next((number for number, line in enumerate(lines_, start=1) if not _SYNTAX.fullmatch(line)), None)
+    if wrong:
+        what = "this is not valid PO: expected is a comment, or a keyword and a text in quotes."
+        raise BrokenCatalogue(what, line=wrong)
+    try:
+        return polib.pofile(_Content("\n".join(lines_)), encoding="utf-8")
+    except OSError as error:
+        place = _LINE.search(str(error))
+        what = "this is not valid PO: this line does not belong after the one before."
+        raise BrokenCatalogue(what, line=int(place[1]) if place else None) from None
+
+
 def _catalogue(path: Path, reading: Reading) -> polib.POFile | None:
     content = list(lines(path, reading.bad))
     sound = [line for line in content if line is not None]
     if not sound or len(sound) < len(content):
         return None
-    wrong = next((number for number, line in enumerate(sound, start=1) if not _SYNTAX.fullmatch(line)), None)
-    if wrong:
-        what = "this is not valid PO: expected is a comment, or a keyword and a text in quotes."
-        reading.bad.file(Problem.PO, path, wrong, what)
-        return None
     try:
-        return polib.pofile(_Content("\n".join(sound)), encoding="utf-8")
-    except OSError as error:
-        place = _LINE.search(str(error))
-        line = int(place[1]) if place else None
-        reading.bad.file(
-            Problem.PO, path, line, "this is not valid PO: this line does not belong after the one before."
-        )
+        return parse(sound)
+    except BrokenCatalogue as broken:
+        reading.bad.file(Problem.PO, path, broken.line, str(broken))
         return None
 
 

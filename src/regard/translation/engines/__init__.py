@@ -1,1 +1,33 @@
-"""What searches sentences for a Translator: one file an engine."""
+"""What searches sentences for a Translator: one file an engine, found by its name. `engine.py` says what one is."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from pkgutil import iter_modules
+
+from regard.errors import SettingsError
+from regard.settings import nearest
+from regard.translation.engines.engine import Engine, EngineFile, Loaded
+
+__all__ = ["Engine", "EngineFile", "Loaded", "engines", "open_engine"]
+
+
+def engines() -> list[str]:
+    """The names of all engines: the files with an `ENGINE`, `ctranslate2_float32.py` being `ctranslate2-float32`."""
+    modules = (module.name for module in iter_modules(__path__))
+    return [name.replace("_", "-") for name in modules if hasattr(import_module(f"{__name__}.{name}"), "ENGINE")]
+
+
+def open_engine(name: str, loaded: Loaded) -> Engine:
+    """The engine of that name; `auto` is the one that suits this model and this machine best."""
+    if name == "auto":
+        name = max(engines(), key=lambda other: _file(other).suits(loaded))
+    elif name not in engines():
+        raise SettingsError(f"engine = {name!r}: there is no such engine; {nearest(name, ['auto', *engines()])}")
+    return _file(name).open(loaded)
+
+
+def _file(name: str) -> EngineFile:
+    file = import_module(f"{__name__}.{name.replace('-', '_')}").ENGINE
+    assert isinstance(file, EngineFile)
+    return file

@@ -1,11 +1,24 @@
-"""What every engine is: sentences in, what the search found for each out, in the same order."""
+"""What every engine is: sentences in, what the search found for each out, in the same order.
+
+An engine is one file in this folder, with an `ENGINE`: how well it suits what was loaded, and how it is opened.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Protocol
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol
+from zlib import crc32
 
+import torch
+from torch import Tensor
+
+from regard.modelfolder import ModelFolder
+from regard.models.verbs import Rows
 from regard.search import Request, Result, SearchSettings
+from regard.search.request import Phrase
+from regard.tokens import Tokenisers
 
 
 class Engine(Protocol):
@@ -18,10 +31,53 @@ class Engine(Protocol):
     ) -> list[Result]:
         """What is found for each sentence, the source's ids without their end.
 
-        `requests` say what is asked of each translation; left out, nothing is (`plain_requests`).
+        `requests` say what is asked of each translation; left out, nothing is (`plain_requests`). An engine that cannot
+        do all that settings and requests ask for leaves such sentences to the engine `torch`, which can.
         """
+
+
+@dataclass(frozen=True, kw_only=True)
+class Loaded:
+    """What an engine is opened for: a model, or several that make an ensemble, in the order of their folders."""
+
+    folders: tuple[Path, ...]
+    members: tuple[ModelFolder, ...]
+    tokenisers: Tokenisers
+    device: torch.device
+
+
+class EngineFile(NamedTuple):
+    """What an engine's file says of it."""
+
+    suits: Callable[[Loaded], int]  # for `auto`, which takes the highest; 0: only on request
+    open: Callable[[Loaded], Engine]
+
+
+class Decoding(Protocol):
+    """The verbs that a search needs: those of a model, or of several together."""
+
+    def encode(self, source: Rows) -> Any:
+        """The source, read once."""
+
+    def start(self, memory: Any, *, width: int = 1) -> Any:
+        """A decoder that has said nothing yet, with `width` hypotheses for each sentence."""
+
+    def step(self, tokens: Tensor, state: Any) -> tuple[Tensor, Any]:
+        """[N * width] the words said last -> [N * width, V] logits for the next."""
 
 
 def plain_requests(sentences: Sequence[Sequence[int]]) -> list[Request]:
     """A request for each sentence, without constraints."""
-    return [Request(source_length=len(sentence), number=number) for number, sentence in enumerate(sentences)]
+    return [request_for(sentence) for sentence in sentences]
+
+
+def request_for(
+    sentence: Sequence[int],
+    *,
+    prefix: Phrase = (),
+    banned: tuple[Phrase, ...] = (),
+    required: tuple[Phrase, ...] = (),
+) -> Request:
+    """The request for a sentence. Its number is made of its ids, so that samples do not depend on its neighbours."""
+    number = crc32(" ".join(map(str, sentence)).encode())
+    return Request(source_length=len(sentence), number=number, prefix=prefix, banned=banned, required=required)

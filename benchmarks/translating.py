@@ -1,0 +1,263 @@
+"""Translating on a processor: our engines beside `transformers` and bare CTranslate2, all with the same weights.
+
+    python benchmarks/translating.py [--rounds 5] [--sentences 64] [--threads 2] [--only torch,...]
+    REGARD_DATA=... python benchmarks/translating.py --model FOLDER [--sentences 1000]
+
+Without a model: the paper's base model with a vocabulary of 8,000 and random weights, but for one dimension of its
+states that nothing else uses: it counts, so that every sentence ends after 24 tokens in every program. Such a model
+repeats itself, so the guard against that is off. With a model: the first sentences of Multi30k's test set of 2016.
+Beam 4; Regard's rows are from text to text, those of CTranslate2 alone and of `transformers` from tokens to tokens, on
+batches of similar length. Rounds alternate; medians. It also says how many translations of our engines are equal.
+"""
+
+import argparse
+import gzip
+import os
+import statistics
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from random import Random
+from typing import Any
+
+os.environ.setdefault("HF_HUB_OFFLINE", "1")
+
+import ctranslate2
+import torch
+from rich.console import Console
+from rich.table import Table
+from transformers import MarianConfig, MarianMTModel
+
+from regard import modelfolder
+from regard.exchange.ctranslate2 import convert, tokens
+from regard.models.transformer import MultiHeadAttention, Transformer, TransformerSettings
+from regard.search import SearchSettings
+from regard.tokens import TokeniserSettings, train
+from regard.translation.engines.converted import build
+from regard.translation.translator import Translator
+
+DATA = Path(os.environ.get("REGARD_DATA", Path(__file__).parents[2] / "shared" / "data"))
+BEAM, LENGTH, VOCABULARY = 4, 24, 8_000
+HF_BATCH = 32
+CT2_BATCH = 32
+Program = Callable[[list[str]], list[str]]
+
+
+def counting(model: Transformer) -> None:
+    """Lets dimension 0 of the decoder's states say whether a sentence is to end, and the end listen to it alone."""
+    with torch.no_grad():
+        for layer in model.decoder.layers:
+            for linear in (layer.self_attention.output, layer.source_attention.output, layer.feed_forward.outer):
+                linear.weight[0], linear.bias[0] = 0.0, 0.0
+            residuals = (layer.self_attention_residual, layer.source_attention_residual, layer.feed_forward_residual)
+            for residual in residuals:
+                residual.norm.weight[0] = 1.4  # what is added beside it makes it smaller
+        model.target_embedding.weight[:, 0] = 0.0
+        model.target_embedding.weight[1] = 0.0
+        model.target_embedding.weight[1, 0] = 40.0
+        model.target_positions.weight[: LENGTH - 1, 0] = -10.0
+        model.target_positions.weight[LENGTH - 1 :, 0] = 10.0
+
+
+def random_model(folder: Path) -> list[str]:
+    """Writes a model folder of base size, and gives sentences of its vocabulary."""
+    draw = Random(0)  # noqa: S311
+    words = ["".join(draw.choice("abcdefghijklmnopqrstuvwxyz") for _ in range(6)) for _ in range(VOCABULARY)]
+    tokenisers = train(words, words, TokeniserSettings(kind="words", vocabulary=VOCABULARY, options={"minimum": 1}))
+    size = tokenisers.source.size
+    settings = TransformerSettings(
+        source_vocabulary=size, target_vocabulary=size, positions="learned", learned_positions=512,
+        attention_bias=True, output_bias=True, start="token", activation="relu",
+    )  # type: ignore[call-arg]  # fmt: skip
+    torch.manual_seed(0)
+    model = Transformer(settings).eval()
+    counting(model)
+    modelfolder.save(
+        folder, model, architecture="transformer", settings=settings, tokeniser=tokenisers.files(),
+        languages={"source": "xx", "target": "yy"},
+    )  # fmt: skip
+    return [" ".join(draw.choice(words) for _ in range(draw.randint(10, 30))) for _ in range(2_000)]
+
+
+def multi30k() -> list[str]:
+    with gzip.open(DATA / "multi30k" / "test_2016_flickr.en.gz", "rt", encoding="utf-8", newline="\n") as file:
+        return [line.rstrip("\n") for line in file]
+
+
+def marian(model: Transformer) -> Any:
+    """The same function in `transformers`. Positions are copied, whatever they are."""
+    settings = model.settings
+    if settings.norm == "pre" or settings.tied_embeddings != "all" or settings.d_model != settings.heads * settings.d_k:
+        return None
+    config = MarianConfig(
+        vocab_size=settings.source_vocabulary, d_model=settings.d_model, encoder_layers=settings.encoder_layers,
+        decoder_layers=settings.decoder_layers, encoder_attention_heads=settings.heads,
+        decoder_attention_heads=settings.heads, encoder_ffn_dim=settings.d_ff, decoder_ffn_dim=settings.d_ff,
+        activation_function=settings.activation, scale_embedding=True, max_position_embeddings=512, pad_token_id=0,
+        eos_token_id=1, decoder_start_token_id=0, forced_eos_token_id=None,
+    )  # fmt: skip
+    theirs = MarianMTModel(config).eval()
+    like = model.source_embedding.weight
+    with torch.no_grad():
+        for parameter in theirs.parameters():
+            parameter.zero_()
+        theirs.model.shared.weight.copy_(like)
+        if model.output_bias is not None:
+            theirs.final_logits_bias.copy_(model.output_bias)
+        sides = (
+            (model.encoder, model.source_positions, theirs.model.encoder),
+            (model.decoder, model.target_positions, theirs.model.decoder),
+        )
+        for ours, positions, stack in sides:
+            stack.embed_positions.weight.copy_(positions(0, 512, like=like))
+            for our_layer, their_layer in zip(ours.layers, stack.layers, strict=True):
+                copy_layer(our_layer, their_layer)
+    if settings.start == "zero":
+        theirs.lm_head.weight = torch.nn.Parameter(like.clone())
+        with torch.no_grad():
+            theirs.model.shared.weight[0] = 0.0
+    return theirs
+
+
+def copy_layer(ours: Any, theirs: Any) -> None:
+    def attention(mine: MultiHeadAttention, other: Any) -> None:
+        for name, linear in (("q", mine.query), ("k", mine.key), ("v", mine.value), ("out", mine.output)):
+            getattr(other, f"{name}_proj").load_state_dict(linear.state_dict(), strict=False)
+
+    attention(ours.self_attention, theirs.self_attn)
+    theirs.self_attn_layer_norm.load_state_dict(ours.self_attention_residual.norm.state_dict())
+    if hasattr(ours, "source_attention"):
+        attention(ours.source_attention, theirs.encoder_attn)
+        theirs.encoder_attn_layer_norm.load_state_dict(ours.source_attention_residual.norm.state_dict())
+    theirs.fc1.load_state_dict(ours.feed_forward.inner.state_dict())
+    theirs.fc2.load_state_dict(ours.feed_forward.outer.state_dict())
+    theirs.final_layer_norm.load_state_dict(ours.feed_forward_residual.norm.state_dict())
+
+
+def generating(model: Any, translator: Translator, texts: list[str]) -> Program:
+    """HF generate on batches that were made before."""
+    tokenisers = translator.tokenisers
+    sources = sorted(([*tokenisers.source.encode(text), 1] for text in texts), key=len, reverse=True)
+    batches = []
+    for first in range(0, len(sources), HF_BATCH):
+        batch = sources[first : first + HF_BATCH]
+        ids = torch.tensor([source + [0] * (len(batch[0]) - len(source)) for source in batch])
+        batches.append((ids, (ids != 0).long()))
+
+    def program(_: list[str]) -> list[str]:
+        found = []
+        with torch.inference_mode():
+            for ids, mask in batches:
+                longest = ids.size(1) + 50
+                found += model.generate(
+                    input_ids=ids, attention_mask=mask, num_beams=BEAM, max_new_tokens=longest, length_penalty=0.6,
+                    do_sample=False, bad_words_ids=[[0]],
+                ).tolist()  # fmt: skip
+        return [tokenisers.target.decode([token for token in ids if token > 1]) for ids in found]
+
+    return program
+
+
+def bare(folder: Path, compute_type: str, translator: Translator, texts: list[str], threads: int) -> Program:
+    """CTranslate2 by itself, on tokens that were made before."""
+    names = tokens(translator.tokenisers.source)
+    sources = [[names[token] for token in translator.tokenisers.source.encode(text)] for text in texts]
+    longest = max(len(source) for source in sources) + 50
+    engine = ctranslate2.Translator(str(folder), device="cpu", compute_type=compute_type, intra_threads=threads)
+
+    def program(_: list[str]) -> list[str]:
+        found = engine.translate_batch(
+            sources, beam_size=BEAM, max_batch_size=CT2_BATCH, length_penalty=0.6, max_decoding_length=longest
+        )
+        return [" ".join(one.hypotheses[0]) for one in found]
+
+    return program
+
+
+def ours(folder: Path, compute_type: str | None, threads: int, search: SearchSettings) -> Program:
+    """Regard from text to text, by torch or by CTranslate2."""
+    translator = Translator(folder, device="cpu")
+    if compute_type:
+        loaded = modelfolder.load(folder)
+        engine, verdict = build(
+            loaded, translator.tokenisers, fallback=translator.engine, compute_type=compute_type, threads=threads
+        )
+        print(f"ctranslate2 {compute_type}: {verdict.equal} of {verdict.probes} probes are equal")
+        translator.engine = engine
+    return lambda texts: [found.text for found in translator.stream(texts, search=search)]
+
+
+def programs(folder: Path, texts: list[str], threads: int, work: Path, search: SearchSettings) -> dict[str, Program]:
+    translator = Translator(folder, device="cpu")
+    found: dict[str, Program] = {}
+    theirs = marian(translator.model)  # type: ignore[arg-type]
+    if theirs is None:
+        print("transformers has no Marian with these settings, so it is left out.")
+    else:
+        found["transformers, generate"] = generating(theirs, translator, texts)
+    found["Regard, torch"] = ours(folder, None, threads, search)
+    loaded = modelfolder.load(folder)
+    for compute_type in ("float32", "int8"):
+        converted = work / compute_type
+        converted.mkdir()
+        convert(loaded, translator.tokenisers, converted, quantization=compute_type)
+        found[f"Regard, ctranslate2 {compute_type}"] = ours(folder, compute_type, threads, search)
+        found[f"CTranslate2 alone, {compute_type}"] = bare(converted, compute_type, translator, texts, threads)
+    return found
+
+
+def measure(running: dict[str, Program], texts: list[str], rounds: int) -> dict[str, list[float]]:
+    """Sentences a second of each program in each round, after one that does not count."""
+    speeds: dict[str, list[float]] = {name: [] for name in running}
+    torch_says: list[str] = []
+    for number in range(rounds + 1):
+        for name, program in running.items():
+            began = time.perf_counter()
+            found = program(texts)
+            seconds = time.perf_counter() - began
+            assert len(found) == len(texts)
+            if number:
+                speeds[name].append(len(texts) / seconds)
+            else:
+                words = sum(len(text.split()) for text in found) / len(found)
+                print(f"  {name}: {seconds:.1f} s, {words:.1f} words or pieces a sentence", flush=True)
+                torch_says = found if name == "Regard, torch" else torch_says
+                if torch_says and name.startswith("Regard"):
+                    equal = sum(one == other for one, other in zip(found, torch_says, strict=True))
+                    print(f"    {equal} of {len(found)} translations are those of Regard, torch")
+    return speeds
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--sentences", type=int, default=64)
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--model", type=Path)
+    parser.add_argument("--only", default="", help="programs whose name contains one of these, with commas")
+    options = parser.parse_args()
+    torch.set_num_threads(options.threads)
+    with tempfile.TemporaryDirectory() as work:
+        os.environ["REGARD_CACHE"] = f"{work}/cache"
+        folder = options.model or Path(work) / "model"
+        texts = (multi30k() if options.model else random_model(folder))[: options.sentences]
+        search = SearchSettings(beam_size=BEAM) if options.model else SearchSettings(beam_size=BEAM, repetition_cycle=0)
+        running = programs(folder, texts, options.threads, Path(work), search)
+        wanted = options.only.split(",")
+        running = {name: program for name, program in running.items() if any(part in name for part in wanted)}
+        speeds = measure(running, texts, options.rounds)
+    medians = {name: statistics.median(values) for name, values in speeds.items()}
+    title = f"{len(texts)} sentences, beam {BEAM}, {options.threads} threads, medians of {options.rounds} rounds"
+    peers = ("transformers, generate", "CTranslate2 alone, float32", "CTranslate2 alone, int8")
+    table = Table("program", "sentences/s", "x generate", "x alone, float32", "x alone, int8", title=title)
+    for name, median in medians.items():
+        ratios = (f"{median / medians[peer]:.2f}" if peer in medians else "" for peer in peers)
+        table.add_row(name, f"{median:.1f}", *ratios)
+    for name, values in speeds.items():
+        print(" ", name, *(f"{value:.1f}" for value in values))
+    Console(width=110).print(table)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,108 @@
+"""The whole text of a file with all that is needed to write it back byte for byte: encoding, mark, line ends."""
+
+from __future__ import annotations
+
+import codecs
+import re
+from bisect import bisect_right
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from regard.errors import TextError
+from regard.text.files import DamagedFile, blocks
+
+_MARKS = {codecs.BOM_UTF8: "utf-8", codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
+_DECLARED = re.compile(rb"""<\?xml[^>]*?\bencoding\s*=\s*["']([A-Za-z][\w.-]*)["']""")
+_END = re.compile(r"\r\n|\n|\r")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Content:
+    """The text of a file, its line ends as they are."""
+
+    path: Path
+    text: str
+    encoding: str = "utf-8"
+    mark: bytes = b""  # the byte order mark before the text
+
+    @property
+    def line_end(self) -> str:
+        """The line end that the file uses first."""
+        found = _END.search(self.text)
+        return found[0] if found else "\n"
+
+    def line(self, position: int) -> int:
+        """The number of the line, from 1, in which a character stands."""
+        return bisect_right(self._line_starts, position)
+
+    @cached_property
+    def _line_starts(self) -> list[int]:
+        return [0, *(found.end() for found in re.finditer("\n", self.text))]
+
+    def encoded(self, text: str) -> bytes:
+        """The bytes of another text in the encoding of this file; XML writes what an encoding lacks as a reference."""
+        try:
+            errors = "strict" if self.encoding.startswith("utf") else "xmlcharrefreplace"
+            return self.mark + text.encode(self.encoding, errors=errors)
+        except UnicodeEncodeError as error:
+            code = f"U+{ord(text[error.start]):04X}"
+            raise TextError(
+                f"{self.path}: the translation contains the code point {code}, which is no character.\n"
+                "  Nothing has been written."
+            ) from None
+
+    def wrong(self, line: int | None, what: str, hint: str) -> TextError:
+        """The error for a file that is not in order."""
+        place = f"{self.path}:{line}" if line else str(self.path)
+        return TextError(f"{place}: {what}\n  {hint}")
+
+
+def read_text(path: Path) -> Content:
+    """The content of a text file, which must be UTF-8."""
+    raw = _bytes(path)
+    if raw.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        raise TextError(
+            f"{path}: this file is UTF-16.\n  Regard reads UTF-8. Convert the file with: iconv -f UTF-16 -t UTF-8"
+        )
+    mark = codecs.BOM_UTF8 if raw.startswith(codecs.BOM_UTF8) else b""
+    return _decoded(path, raw, mark, "utf-8")
+
+
+def read_xml(path: Path) -> Content:
+    """The content of an XML file in the encoding that it declares; UTF-8, if it declares none."""
+    raw = _bytes(path)
+    for mark, encoding in _MARKS.items():
+        if raw.startswith(mark):
+            return _decoded(path, raw, mark, encoding)
+    declared = _DECLARED.match(raw)
+    return _decoded(path, raw, b"", declared[1].decode().lower() if declared else "utf-8")
+
+
+def _bytes(path: Path) -> bytes:
+    if path.is_dir():
+        raise TextError(f"{path}: this is a folder.\n  Name the files in it.")
+    try:
+        return b"".join(blocks(path))
+    except DamagedFile as damage:
+        raise TextError(f"{path}: {damage}\n  Fetch or make the file anew.") from None
+
+
+def _decoded(path: Path, raw: bytes, mark: bytes, encoding: str) -> Content:
+    try:
+        text = raw[len(mark) :].decode(encoding)
+        sound = text.encode(encoding) == raw[len(mark) :]
+    except LookupError:
+        raise TextError(f"{path}: the encoding {encoding!r} is unknown.\n  Convert the file to UTF-8.") from None
+    except UnicodeDecodeError as error:
+        line = raw.count(b"\n", 0, error.start) + 1
+        raise TextError(
+            f"{path}:{line}: byte {error.start + 1} of this file, {raw[error.start]:#04x}, is not {encoding.upper()}.\n"
+            "  Convert the file to UTF-8, for example with: iconv -f LATIN1 -t UTF-8"
+        ) from None
+    if "\0" in text or not sound:
+        raise TextError(
+            f"{path}: this is not a text in {encoding.upper()}.\n"
+            "  The file may be damaged, not be text at all, or be in another encoding; convert it to UTF-8."
+        )
+    return Content(path=path, text=text, encoding=encoding, mark=mark)

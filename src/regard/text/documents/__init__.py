@@ -1,0 +1,135 @@
+"""One file per document format, found by its name: `po.py` is the format `po`. To add a format, add a file.
+
+A document is translated in place: its text is read once, its segments know where in the text they stand, and a
+translation is an edit there. Everything else keeps its bytes. What such a file holds:
+
+    SUFFIXES: tuple[str, ...]
+        the endings of its files' names, compression aside: (".po", ".pot")
+    def read(content: Content, asked: Asked) -> Document
+        the document; `TextError` where it is not in order, or not in the languages asked for
+    BILINGUAL: bool
+        whether source and translation stand side by side; if not, the translation takes the place of the source
+    def load(path: Path) -> Content
+        optional: the text of a file; if left out, the file is UTF-8
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from enum import Enum
+from functools import cache, cached_property
+from importlib import import_module
+from pathlib import Path
+from pkgutil import iter_modules
+from typing import NamedTuple
+
+from regard.errors import TextError
+from regard.settings import nearest
+from regard.text.content import Content, read_text
+from regard.text.files import bare_name
+from regard.text.pairs import Languages
+
+
+class State(Enum):
+    """How far a segment has come."""
+
+    UNTRANSLATED = "untranslated"
+    UNFINISHED = "unfinished"  # there is a translation, but it is marked: fuzzy in PO, needs-... in XLIFF
+    TRANSLATED = "translated"
+
+
+class Edit(NamedTuple):
+    """What is put in the place of the characters from `start` to `end`."""
+
+    start: int
+    end: int
+    text: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Segment:
+    """A text to be translated.
+
+    Inline markup stands in it as tags: `<g id="1">...</g>` around a text, `<x id="2"/>` alone; a translation must have
+    each of them once. A line break is meant as one: the lines are texts of their own.
+    """
+
+    source: str
+    target: str = ""  # the translation that is there
+    state: State = State.UNTRANSLATED
+    line: int  # of the file, from 1
+
+
+class Place(NamedTuple):
+    """A segment, and the edits that put a translation of it into the document; `LostMarkup` where tags are missing."""
+
+    segment: Segment
+    put: Callable[[str], list[Edit]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Document:
+    """A text, the places of its segments in their order, and edits that come with the first translation."""
+
+    text: str
+    places: tuple[Place, ...]
+    besides: tuple[Edit, ...] = ()
+
+    @cached_property
+    def segments(self) -> tuple[Segment, ...]:
+        """The segments in order."""
+        return tuple(place.segment for place in self.places)
+
+    def translated(self, translations: Mapping[int, str]) -> str:
+        """The text with translations of the segments of these numbers, from 0; all else is as it was."""
+        edits = [edit for number, text in translations.items() for edit in self.places[number].put(text)]
+        edits += self.besides if translations else ()
+        parts, position = [], 0
+        for edit in sorted(dict.fromkeys(edits), key=lambda edit: edit[:2]):
+            assert edit.start >= position, "edits overlap"
+            parts += [self.text[position : edit.start], edit.text]
+            position = edit.end
+        return "".join([*parts, self.text[position:]])
+
+
+class Asked(NamedTuple):
+    """What is asked of a format: from which language into which, and whether translations are marked for review."""
+
+    languages: Languages | None
+    marked: bool = True
+
+
+class Format(NamedTuple):
+    """A document format, as its file describes it."""
+
+    name: str
+    suffixes: tuple[str, ...]
+    bilingual: bool
+    load: Callable[[Path], Content]
+    read: Callable[[Content, Asked], Document]
+
+
+@cache
+def formats() -> dict[str, Format]:
+    """All document formats by name."""
+    names = sorted(module.name for module in iter_modules(__path__))
+    modules = {name: import_module(f"{__name__}.{name}") for name in names}
+    return {
+        name: Format(name, found.SUFFIXES, found.BILINGUAL, getattr(found, "load", read_text), found.read)
+        for name, found in modules.items()
+    }
+
+
+def by_name(name: str) -> Format:
+    """The document format of this name."""
+    try:
+        return formats()[name]
+    except KeyError:
+        raise TextError(f"There is no document format {name!r}: {nearest(name, list(formats()))}") from None
+
+
+def by_path(path: Path) -> Format | None:
+    """The document format that the ending of this file's name says."""
+    name = bare_name(path).lower()
+    return next((found for found in formats().values() if name.endswith(found.suffixes)), None)

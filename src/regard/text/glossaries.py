@@ -1,0 +1,32 @@
+"""Glossaries in files: a line for each phrase of the source, a tab, and the phrase that it must become."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from regard.errors import TextError
+from regard.text.content import read_text
+
+
+def read(path: Path) -> dict[str, str]:
+    """The phrases of a file and their translations. Blank lines are passed over."""
+    entries: dict[str, str] = {}
+    for number, line in enumerate(read_text(path).text.splitlines(), start=1):
+        if not line.strip():
+            continue
+        cells = [cell.strip() for cell in line.split("\t")]
+        if len(cells) != 2 or not all(cells):
+            raise TextError(
+                f"{path}:{number}: this is no entry of a glossary.\n"
+                "  Expected is a phrase of the source, a tab, and the phrase that it must become."
+            )
+        source, target = cells
+        if entries.setdefault(source, target) != target:
+            raise TextError(
+                f"{path}:{number}: {source!r} is already to become {entries[source]!r}.\n  Say one phrase for each."
+            )
+    if not entries:
+        raise TextError(
+            f"{path}: this glossary is empty.\n  Expected are lines of two phrases with a tab between them."
+        )
+    return entries

@@ -1,0 +1,124 @@
+"""Subtitles, as SRT and WebVTT have them in common: cues of a time line and lines of text, up to a blank line.
+
+The lines of a cue are one sentence or a part of one, so they are translated as one text and broken again into as many
+lines of about equal length. Lines that start with a dash are speakers of their own, and stay lines of their own.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+
+from regard.text.content import Content
+from regard.text.documents import Document, Edit, Place, Segment
+from regard.text.inline import Inline, Shown
+
+_LINE = re.compile(r"([^\r\n]*)(\r\n|\n|\r|$)")
+_SPEAKER = re.compile(r"\s*(?:<[^<>]*>|\{\\[^{}]*\})*\s*[-–—]\s*(?=\S)")
+
+
+def read(
+    content: Content,
+    *,
+    times: re.Pattern[str],
+    codes: re.Pattern[str],
+    unescaped: Callable[[str], str] = str,
+    escaped: Callable[[str], str] = str,
+) -> Document:
+    """The document. `times` is how a line of times starts, `codes` finds markup."""
+    places = []
+    for lines in _cues(content.text, times):
+        speakers = len(lines) > 1 and all(_SPEAKER.match(content.text, start) for start, _ in lines)
+        for group in [[line] for line in lines] if speakers else [lines]:
+            place = _place(content, group, codes, unescaped, escaped)
+            if place:
+                places.append(place)
+    return Document(text=content.text, places=tuple(places))
+
+
+def _cues(text: str, times: re.Pattern[str]) -> Iterator[list[tuple[int, int]]]:
+    """The lines of text of each cue, by where they stand."""
+    found = [(line.start(1), line.end(1)) for line in _LINE.finditer(text)]
+    is_time = [bool(times.match(text[start:end])) for start, end in found]
+    for number, timed in enumerate(is_time):
+        if not timed:
+            continue
+        last = number + 1
+        while last < len(found) and text[slice(*found[last])].strip() and not is_time[last]:
+            last += 1
+        if last < len(found) and is_time[last] and last - 1 > number:
+            last -= 1  # no blank line: the line before a time is the number of its cue
+        if last > number + 1:
+            yield found[number + 1 : last]
+
+
+def _place(
+    content: Content,
+    lines: list[tuple[int, int]],
+    codes: re.Pattern[str],
+    unescaped: Callable[[str], str],
+    escaped: Callable[[str], str],
+) -> Place | None:
+    raw = " ".join(content.text[start:end].strip() for start, end in lines)
+    speaker = _SPEAKER.match(raw)
+    leading = speaker[0] if speaker else ""
+    shown = _shown(raw[len(leading) :], codes, unescaped)
+    if not shown.text:
+        return None
+    start, end = lines[0][0], lines[-1][1]
+    line_end = content.text[lines[0][1] : lines[1][0]] if len(lines) > 1 else ""
+    indentation = re.match(r"\s*", content.text[start:end])
+
+    def put(translation: str) -> list[Edit]:
+        text = leading + shown.restored(translation, escaped)
+        before = indentation[0] if indentation else ""
+        parts = broken(text.lstrip(), len(lines))
+        if all(map(_SPEAKER.match, parts)):  # by chance, they would be speakers of their own
+            parts = [" ".join(parts)]
+        return [Edit(start, end, before + line_end.join(parts))]
+
+    return Place(Segment(source=shown.text, line=content.line(start)), put)
+
+
+def broken(text: str, lines: int) -> list[str]:
+    """A text in at most so many lines, the longest of which is as short as can be."""
+    words, low, high = text.split(" "), 1, max(1, len(text))
+    while low < high:  # the least width for which filling line after line is enough
+        width = (low + high) // 2
+        filled = _filled(words, width)
+        if len(filled) <= lines and max(map(len, filled)) <= width:
+            high = width
+        else:
+            low = width + 1
+    return _filled(words, high)
+
+
+def _filled(words: list[str], width: int) -> list[str]:
+    filled = [words[0]]
+    for word in words[1:]:
+        if len(filled[-1]) + 1 + len(word) <= width:
+            filled[-1] += f" {word}"
+        else:
+            filled.append(word)
+    return filled
+
+
+def _shown(raw: str, codes: re.Pattern[str], unescaped: Callable[[str], str]) -> Shown:
+    """Text and codes; a closing tag that fits the innermost open one closes it, all others stand alone."""
+    found = list(codes.finditer(raw))
+    partners, open_ = dict[int, int](), list[int]()
+    for number, code in enumerate(found):
+        name = re.match(r"</?(\w+)", code[0])
+        if name and code[0].startswith("</"):
+            if open_ and found[open_[-1]][0].startswith(f"<{name[1]}"):
+                partners[open_.pop()] = number
+        elif name:
+            open_.append(number)
+    closing = set(partners.values())
+    built, position = Inline(), 0
+    for number, code in enumerate(found):
+        built.text(unescaped(raw[position : code.start()]))
+        (built.open if number in partners else built.close if number in closing else built.alone)(code[0])
+        position = code.end()
+    built.text(unescaped(raw[position:]))
+    return built.shown()

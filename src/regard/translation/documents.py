@@ -1,0 +1,252 @@
+"""Whole documents: read, translated segment by segment, verified, and only then written.
+
+translate_document(regard.load("my-model"), Path("messages.po"), Path("messages.de.po"))
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Protocol
+
+from regard.errors import TextError
+from regard.search import SearchSettings
+from regard.text import documents
+from regard.text.content import Content
+from regard.text.documents import Asked, Document, Format, State
+from regard.text.files import MAX_CHARACTERS, replacing
+from regard.text.inline import LostMarkup
+from regard.text.pairs import Languages
+from regard.text.placeholders import differences
+
+UNTRANSLATED = frozenset({State.UNTRANSLATED})
+UNFINISHED = frozenset({State.UNTRANSLATED, State.UNFINISHED})
+EVERYTHING = frozenset(State)
+
+_TAG = re.compile(r'(</?(?:g+|x+)(?: id="\d+")?/?>)')  # as regard.text.inline shows them
+_LINE = re.compile(r"(\s*)(.*?)(\s*)", re.DOTALL)
+
+Progress = Callable[[int, int], None]  # so many of so many texts are done
+
+
+class Found(Protocol):
+    """A translation."""
+
+    @property
+    def text(self) -> str:
+        """As people read it."""
+        ...
+
+
+class Translates(Protocol):
+    """What is needed of a Translator."""
+
+    @property
+    def languages(self) -> Mapping[str, str]:
+        """The codes of the languages, as `source` and `target`; empty where they are unknown."""
+        ...
+
+    def stream(
+        self, texts: Iterable[str], *, search: SearchSettings | None = None, glossary: Mapping[str, str] | None = None
+    ) -> Iterator[Found]:
+        """The translations of the texts, in order."""
+        ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class Report:
+    """What became of the segments of a document."""
+
+    path: str
+    format: str
+    segments: int
+    translated: int
+    in_pieces: int  # of these; the whole had lost markup, so the texts between it were translated one by one
+    kept: int  # had a translation already
+    refused: tuple[int, ...]  # lines of segments left as they were: a placeholder or all words were lost
+
+
+def translate_document(
+    translator: Translates,
+    path: Path,
+    out: Path,
+    *,
+    format: str | None = None,  # noqa: A002
+    states: Collection[State] = UNTRANSLATED,
+    marked: bool = True,
+    search: SearchSettings | None = None,
+    glossary: Mapping[str, str] | None = None,
+    progress: Progress | None = None,
+) -> Report:
+    """A document translated into `out`, which appears whole or not at all; it may be `path` itself.
+
+    The segments in one of the `states` are translated. `marked` ones are left for a person to review, where the format
+    can say so. The format follows from the name if it is not given.
+    """
+    written, report = translated_document(
+        translator,
+        path,
+        format=format,
+        states=states,
+        marked=marked,
+        search=search,
+        glossary=glossary,
+        progress=progress,
+    )
+    with replacing(out) as file:
+        file.write(written)
+    return report
+
+
+def translated_document(
+    translator: Translates,
+    path: Path,
+    *,
+    format: str | None = None,  # noqa: A002
+    states: Collection[State] = UNTRANSLATED,
+    marked: bool = True,
+    search: SearchSettings | None = None,
+    glossary: Mapping[str, str] | None = None,
+    progress: Progress | None = None,
+) -> tuple[bytes, Report]:
+    """The bytes of a document with its translations, and what became of its segments."""
+    found = documents.by_name(format) if format else format_of(path)
+    content = found.load(path)
+    languages = translator.languages
+    asked = Asked(Languages(languages["source"], languages["target"]) if languages else None, marked)
+    document = found.read(content, asked)
+    _check_lengths(content, document)
+    chosen = [number for number, segment in enumerate(document.segments) if segment.state in states]
+    texts = _Texts(document.segments[number].source for number in chosen)
+    texts.translate(translator, search, glossary, progress)
+    whole, doubtful = _accepted(document, chosen, texts.translation)
+    pieces = _Texts(piece for number in doubtful for piece in _TAG.split(document.segments[number].source))
+    pieces.translate(translator, search, glossary, None)
+    in_pieces, refused = _accepted(document, doubtful, pieces.between_tags)
+    translations = whole | in_pieces
+    written = document.translated(translations)
+    _verify(content, written, translations, document, found.read(replace(content, text=written), asked), found)
+    report = Report(
+        path=str(path),
+        format=found.name,
+        segments=len(document.segments),
+        translated=len(translations),
+        in_pieces=len(in_pieces),
+        kept=len(document.segments) - len(chosen),
+        refused=tuple(document.segments[number].line for number in refused),
+    )
+    return content.encoded(written), report
+
+
+def format_of(path: Path) -> Format:
+    """The document format that a file's name says."""
+    found = documents.by_path(path)
+    if found is None:
+        raise TextError(
+            f"{path}: the ending of this name is not that of a document.\n"
+            f"  Say its format with --format: {', '.join(documents.formats())}."
+        )
+    return found
+
+
+class _Texts:
+    """The lines of segments, each translated once however often it occurs."""
+
+    def __init__(self, sources: Iterable[str]) -> None:
+        lines = (line for source in sources for line in source.split("\n"))
+        self._waiting = list(dict.fromkeys(_core(line)[1] for line in lines if _has_words(line)))
+        self._found: dict[str, str] = {}
+
+    def translate(
+        self,
+        translator: Translates,
+        search: SearchSettings | None,
+        glossary: Mapping[str, str] | None,
+        progress: Progress | None,
+    ) -> None:
+        if not self._waiting:
+            return
+        if glossary is None:
+            stream = translator.stream(self._waiting, search=search)
+        else:
+            stream = translator.stream(self._waiting, search=search, glossary=glossary)
+        for number, (text, found) in enumerate(zip(self._waiting, stream, strict=True), start=1):
+            self._found[text] = found.text
+            if progress:
+                progress(number, len(self._waiting))
+
+    def translation(self, source: str) -> str | None:
+        """Of a segment: that of its lines; None where one of them has lost all words or a placeholder."""
+        lines = []
+        for line in source.split("\n"):
+            before, core, after = _core(line)
+            said = self._found[core] if _has_words(line) else core
+            if (core and not said.strip()) or "\n" in said or differences(core, said)[0]:
+                return None
+            lines.append(f"{before}{said}{after}")
+        return "\n".join(lines)
+
+    def between_tags(self, source: str) -> str | None:
+        """Of a segment: its tags as they stand, and the translations of what is between them."""
+        pieces = [piece if _TAG.fullmatch(piece) else self.translation(piece) for piece in _TAG.split(source)]
+        return None if None in pieces else "".join(piece for piece in pieces if piece)
+
+
+def _core(line: str) -> tuple[str, str, str]:
+    found = _LINE.fullmatch(line)
+    assert found
+    return found[1], found[2], found[3]
+
+
+def _has_words(line: str) -> bool:
+    return any(map(str.isalpha, line))
+
+
+def _accepted(
+    document: Document, chosen: Sequence[int], translation_of: Callable[[str], str | None]
+) -> tuple[dict[int, str], list[int]]:
+    """The translations that have all that they need, and the numbers of the segments whose translations do not."""
+    accepted, refused = dict[int, str](), list[int]()
+    for number in chosen:
+        place = document.places[number]
+        translation = translation_of(place.segment.source)
+        try:
+            if translation is None:
+                raise LostMarkup
+            place.put(translation)
+            accepted[number] = translation
+        except LostMarkup:
+            refused.append(number)
+    return accepted, refused
+
+
+def _check_lengths(content: Content, document: Document) -> None:
+    for segment in document.segments:
+        if len(segment.source) > MAX_CHARACTERS:
+            what = f"this segment is longer than {MAX_CHARACTERS:,} characters."
+            raise content.wrong(segment.line, what, "Look whether the file is in the format that it is read in.")
+
+
+def _verify(
+    content: Content,
+    written: str,
+    translations: Mapping[int, str],
+    before: Document,
+    after: Document,
+    format_: Format,
+) -> None:
+    """Whether what was written has the same segments in the same order."""
+    pairs = list(zip(before.segments, after.segments, strict=False))
+    sound = len(before.segments) == len(after.segments) and all(
+        new.source == old.source or (number in translations and not format_.bilingual)
+        for number, (old, new) in enumerate(pairs)
+    )
+    sound = sound and all(after.segments[number].target or not format_.bilingual for number in translations)
+    if not sound or (not translations and written != content.text):
+        raise TextError(
+            f"{content.path}: read again, the translated document would have {len(after.segments)} segments; "
+            f"it has {len(before.segments)}, or they are others.\n  Nothing has been written. "
+            "Look for a translation that the format takes for its own marks, and report this file."
+        )

@@ -1,0 +1,207 @@
+"""The engine that lets CTranslate2 search: the fastest on processors, in int8 or in float32.
+
+Its beam search follows the same hypotheses as ours (docs/engines.md says why) and differs in two things. It compares
+finished hypotheses by another length penalty: all of them are taken, and compared by ours. It stops once so many have
+finished, not once nothing better can come: `_patience` says how many.
+
+What CTranslate2 cannot do as our search does is left to another engine, sentence by sentence: see `supports`,
+and those that reach their limit or repeat themselves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import torch
+
+from regard.exchange.ctranslate2 import library, tokens
+from regard.search import Hypothesis, Request, Result, SearchSettings
+from regard.search.length import limit
+from regard.tokens import Tokenisers
+from regard.tokens.tokeniser import SPECIAL
+from regard.translation.engines.engine import Engine, EngineFile, Loaded, plain_requests
+
+_BATCH_TOKENS = 1024  # source tokens, padding included, of the sentences that are searched side by side
+_END = SPECIAL[1]
+_LIKE_OURS = 0.7  # length^(0.7 alpha) orders hypotheses of usual lengths almost as ((5 + length) / 6)^alpha does
+_NEARLY_NONE = 1e-30  # a length penalty that changes no score, and yet is not 0, which would end the search early
+
+
+def available() -> bool:
+    """Whether CTranslate2 is installed."""
+    return find_spec("ctranslate2") is not None
+
+
+class _Found(NamedTuple):
+    """A hypothesis of CTranslate2."""
+
+    words: tuple[int, ...]
+    total: float
+
+
+class CTranslate2Engine:
+    """A converted model, and the engine for what it cannot do."""
+
+    name = "ctranslate2"
+
+    def __init__(
+        self,
+        folder: Path,
+        tokenisers: Tokenisers,
+        *,
+        compute_type: str,
+        positions: int,
+        fallback: Engine,
+        threads: int | None = None,
+    ) -> None:
+        self.compute_type, self.fallback, self._positions = compute_type, fallback, positions
+        cores = threads or torch.get_num_threads()
+        self._translator = library().Translator(
+            str(folder), device="cpu", compute_type=compute_type, inter_threads=1, intra_threads=cores
+        )
+        self._source = tokens(tokenisers.source)
+        self._target = {name: number for number, name in enumerate(tokens(tokenisers.target))}
+
+    def supports(self, settings: SearchSettings, requests: Sequence[Request] = ()) -> bool:
+        """Whether CTranslate2 searches all of this as our own search does.
+
+        Samples would depend on their neighbours. What is forbidden or forced takes no probability with it there, so
+        that hypotheses score and compare otherwise.
+        """
+        return (
+            settings.method in ("beam", "greedy")
+            and settings.min_length == 0
+            and not any(request.prefix or request.banned or request.required for request in requests)
+        )
+
+    def search(
+        self, sentences: Sequence[Sequence[int]], settings: SearchSettings, *, requests: Sequence[Request] | None = None
+    ) -> list[Result]:
+        """What is found for each sentence, in order."""
+        asked = plain_requests(sentences) if requests is None else requests
+        found = self.attempt(sentences, settings, requests=asked)
+        left = [n for n in range(len(sentences)) if n not in found]
+        if left:
+            others = self.fallback.search([sentences[n] for n in left], settings, requests=[asked[n] for n in left])
+            found |= zip(left, others, strict=True)
+        return [found[n] for n in range(len(sentences))]
+
+    def attempt(
+        self, sentences: Sequence[Sequence[int]], settings: SearchSettings, *, requests: Sequence[Request]
+    ) -> dict[int, Result]:
+        """What CTranslate2 finds, by the number of the sentence, without those where our search would find another."""
+        limits = [limit(request, settings) for request in requests]
+        fitting = [
+            n
+            for n, (sentence, request) in enumerate(zip(sentences, requests, strict=True))
+            if self.supports(settings, [request]) and sentence and max(len(sentence), limits[n]) + 1 <= self._positions
+        ]
+        waiting = []
+        for batch in _batches(fitting, [len(sentence) + 1 for sentence in sentences]):
+            texts = [[self._source[token] for token in sentences[n]] for n in batch]
+            waiting.append((batch, self._started(texts, settings, max(limits[n] for n in batch))))
+        found: dict[int, Result] = {}
+        for batch, answers in waiting:
+            for n, answer in zip(batch, answers, strict=True):
+                result = self._result(answer.result(), requests[n], settings, limits[n])
+                if result:
+                    found[n] = result
+        return found
+
+    def _started(self, texts: list[list[str]], settings: SearchSettings, longest: int) -> list[Any]:
+        """Searches a batch in the background: at most `longest` words and the end of each."""
+        width = 1 if settings.method == "greedy" else settings.beam_size
+        patience = _patience(settings) if width > 1 else 1.0
+        best_is_enough = settings.length_penalty == 0 and settings.n_best == 1
+        answers: list[Any] = self._translator.translate_batch(
+            texts,
+            asynchronous=True,
+            beam_size=width,
+            patience=patience,
+            num_hypotheses=1 if best_is_enough else round(width * patience),
+            length_penalty=0 if best_is_enough else _their_penalty(settings),
+            max_input_length=0,
+            max_decoding_length=longest + 1,
+            min_decoding_length=0,
+            return_scores=True,
+            return_end_token=True,
+        )
+        return answers
+
+    def _result(self, answer: Any, request: Request, settings: SearchSettings, longest: int) -> Result | None:
+        """The best hypotheses by our own length penalty; None where our search would have stepped in."""
+        found = []
+        for words, score in zip(answer.hypotheses, answer.scores, strict=True):
+            ids = tuple(self._target[word] for word in words[:-1])
+            if words[-1] != _END or len(ids) > longest or _guarded(ids, settings):
+                return None
+            found.append(_Found(ids, score * len(words) ** _their_penalty(settings)))
+        best = sorted(found, key=lambda one: (-_score(one, settings), len(one.words)))[: settings.n_best]
+        return Result(request=request, hypotheses=tuple(_hypothesis(one, settings, longest) for one in best))
+
+
+def _patience(settings: SearchSettings) -> float:
+    """The search of a sentence stops when beam_size times this have finished.
+
+    The best is then among them, in practice; the others of the n best may still be overtaken, so they wait for more.
+    """
+    return 1.0 if settings.n_best == 1 else 2.0
+
+
+def _their_penalty(settings: SearchSettings) -> float:
+    """The exponent by which CTranslate2 chooses which hypotheses to hand out, where more have finished than it may."""
+    return _LIKE_OURS * settings.length_penalty or _NEARLY_NONE
+
+
+def _batches(numbers: Sequence[int], lengths: Sequence[int]) -> Iterator[list[int]]:
+    """The numbers of sentences of similar length, so many tokens together, the longest first."""
+    batch: list[int] = []
+    for number in sorted(numbers, key=lambda n: -lengths[n]):
+        if batch and (len(batch) + 1) * lengths[batch[0]] > _BATCH_TOKENS:
+            yield batch
+            batch = []
+        batch.append(number)
+    if batch:
+        yield batch
+
+
+def _guarded(ids: Sequence[int], settings: SearchSettings) -> bool:
+    """Whether the guard against repetition would have forbidden one of these words."""
+    if len(ids) - len(set(ids)) < settings.repetition_copies:
+        return False  # too few words were said before
+    for cycle in range(1, settings.repetition_cycle + 1):
+        repeated = 0
+        for place in range(cycle, len(ids)):
+            repeated = repeated + 1 if ids[place] == ids[place - cycle] else 0
+            if repeated > cycle * (settings.repetition_copies - 1):
+                return True
+    return False
+
+
+def _score(found: _Found, settings: SearchSettings) -> float:
+    penalty: float = ((5 + len(found.words) + 1) / 6) ** settings.length_penalty
+    return found.total / penalty
+
+
+def _hypothesis(found: _Found, settings: SearchSettings, longest: int) -> Hypothesis:
+    return Hypothesis(
+        ids=found.words,
+        score=_score(found, settings),
+        total=found.total,
+        logprobs=(),
+        length_limited=len(found.words) >= longest,
+        repetition_stopped=False,
+        constraints_met=True,
+    )
+
+
+def _open(loaded: Loaded) -> Engine:
+    from regard.translation.engines.converted import opened  # it needs this file
+
+    return opened(loaded, compute_type="int8")[0]
+
+
+ENGINE = EngineFile(suits=lambda _: 0, open=_open)

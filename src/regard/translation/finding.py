@@ -1,0 +1,77 @@
+"""Sentences in, translations of each out: searched by an engine, and ids turned into text."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from regard.search import Hypothesis, Request, Result, SearchSettings
+from regard.text.placeholders import Placeholder
+from regard.tokens.tokeniser import Tokeniser
+from regard.translation.engines.engine import Engine
+from regard.translation.glossary import says
+from regard.translation.translation import Alignment
+
+
+@dataclass(frozen=True)
+class Sentence:
+    """One that is to be translated."""
+
+    text: str  # in normal form
+    ids: Sequence[int]
+    placeholders: tuple[Placeholder, ...] = ()
+    request: Request | None = None  # what is asked of the translation, if anything
+    phrases: tuple[str, ...] = ()  # that it is to say as whole words
+
+
+@dataclass(frozen=True)
+class Found:
+    """One translation of a sentence."""
+
+    text: str
+    hypothesis: Hypothesis
+    constraints_met: bool
+    lost: tuple[str, ...] = ()
+    alignment: Alignment | None = None  # where it is known already
+
+
+class Finder:
+    """An engine, and the tokeniser of its target."""
+
+    def __init__(self, engine: Engine, tokeniser: Tokeniser) -> None:
+        self._engine, self._tokeniser = engine, tokeniser
+
+    def find(self, sentences: Sequence[Sentence], settings: SearchSettings) -> list[list[Found]]:
+        """The translations of each sentence, the best first."""
+        free = [n for n, sentence in enumerate(sentences) if sentence.request is None]
+        asked = [n for n, sentence in enumerate(sentences) if sentence.request is not None]
+        found: dict[int, list[Found]] = {}
+        if free:
+            results = self._engine.search([sentences[n].ids for n in free], settings)
+            found |= {n: self._found(sentences[n], result) for n, result in zip(free, results, strict=True)}
+        if asked:
+            requests = [request for sentence in sentences if (request := sentence.request) is not None]
+            all_there_are = _with_all_hypotheses(settings)
+            results = self._engine.search([sentences[n].ids for n in asked], all_there_are, requests=requests)
+            for n, result in zip(asked, results, strict=True):
+                translations = self._found(sentences[n], result)
+                if settings.method == "beam":
+                    translations.sort(key=lambda other: not other.constraints_met)  # stable: else the best first
+                found[n] = translations[: settings.n_best]
+        return [found[n] for n in range(len(sentences))]
+
+    def _found(self, sentence: Sentence, result: Result) -> list[Found]:
+        found = []
+        for hypothesis in result.hypotheses:
+            text = self._tokeniser.decode(hypothesis.ids)
+            text = text if text.isprintable() else self._tokeniser.normalise(text)
+            met = hypothesis.constraints_met and all(says(text, phrase) for phrase in sentence.phrases)
+            found.append(Found(text, hypothesis, met))
+        return found
+
+
+def _with_all_hypotheses(settings: SearchSettings) -> SearchSettings:
+    """Ids that must be said do not say where a word ends: of all that a beam finds, one with the words is chosen."""
+    if settings.method != "beam" or settings.n_best == settings.beam_size:
+        return settings
+    return SearchSettings.read(settings.model_dump() | {"n_best": settings.beam_size}, where="translate")

@@ -1,0 +1,111 @@
+"""Given translations, read by the model all at once: how likely they are, and what it attended to.
+
+Shapes: B pairs, T target positions, S source positions, V vocabulary, H heads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from regard.batches.rows import Batch, rows_of
+from regard.errors import SettingsError
+from regard.insight.capture import watch
+from regard.models.verbs import AttentionName, Model, Observable
+from regard.search import combine
+from regard.tokens import Tokenisers
+
+Pair = tuple[Sequence[int], Sequence[int]]  # the ids of a source and of its target, without their ends
+
+_BATCH_TOKENS = 2048  # of the longer side, padding included
+_BATCH_LOGITS = 2**24
+
+
+class Forced:
+    """One model or several, made to say given translations."""
+
+    def __init__(self, models: Sequence[Model[Any, Any]], tokenisers: Tokenisers, *, device: torch.device) -> None:
+        self._models, self._tokenisers, self._device = tuple(models), tokenisers, device
+
+    @torch.no_grad()
+    def logprobs(self, pairs: Sequence[Pair]) -> list[list[float]]:
+        """For each pair, the log-probability of each token of the target and of its end."""
+        found: dict[int, list[float]] = {}
+        most = min(_BATCH_TOKENS, max(1, _BATCH_LOGITS // self._tokenisers.target.size))
+        for numbers in _batches(pairs, most):
+            batch = self._batch([pairs[number] for number in numbers])
+            logits = [model(batch) for model in self._models]
+            together = logits[0] if len(logits) == 1 else combine(logits)
+            said = together.log_softmax(-1).gather(2, batch.labels[:, :, None])[:, :, 0].tolist()
+            found |= {n: row[: len(pairs[n][1]) + 1] for n, row in zip(numbers, said, strict=True)}
+        return [found[number] for number in range(len(pairs))]
+
+    @torch.no_grad()
+    def attention(self, pairs: Sequence[Pair]) -> list[Tensor]:
+        """For each pair, how much each position of the decoder looked at each token of the source: [T + 1, S + 1].
+
+        Position t reads token t - 1 and says token t; the last says the end, and the last token of the source is its
+        end. It is the mean over the heads of some layers (`aligning`), and over the members of an ensemble.
+        """
+        found: dict[int, Tensor] = {}
+        for numbers in _batches(pairs, _BATCH_TOKENS):
+            batch = self._batch([pairs[number] for number in numbers])
+            weights = torch.stack([_seen(model, batch) for model in self._models]).mean(0).cpu()
+            for row, number in enumerate(numbers):
+                source, target = pairs[number]
+                found[number] = weights[row, : len(target) + 1, : len(source) + 1]
+        return [found[number] for number in range(len(pairs))]
+
+    def _batch(self, pairs: Sequence[Pair]) -> Batch:
+        source_end, target = self._tokenisers.source.end, self._tokenisers.target
+        read = rows_of([[[target.begin, *said]] for _, said in pairs])
+        labels = rows_of([[[*said, target.end]] for _, said in pairs]).tokens
+        sources = rows_of([[[*source, source_end]] for source, _ in pairs])
+        return Batch(sources, read, labels, sum(len(said) + 1 for _, said in pairs)).to(self._device)
+
+
+class _Some:
+    """Some of a model's attentions, which are watched alone."""
+
+    def __init__(self, chosen: Mapping[AttentionName, Observable]) -> None:
+        self._chosen = chosen
+
+    def attentions(self) -> Mapping[AttentionName, Observable]:
+        return self._chosen
+
+
+def aligning(model: Model[Any, Any]) -> dict[AttentionName, Observable]:
+    """The attentions over the source that show best what was translated: the last third of the decoder's.
+
+    benchmarks/alignment.py compares them.
+    """
+    over_source = {name: attention for name, attention in model.attentions().items() if name.kind == "decoder-source"}
+    if not over_source:
+        raise SettingsError(
+            "alignment: this model has no attention over the source, from which words could be aligned.\n"
+            "  Translate without alignment, or use a model that attends, such as a Transformer."
+        )
+    return {name: over_source[name] for name in sorted(over_source)[-max(1, len(over_source) // 3) :]}
+
+
+def _seen(model: Model[Any, Any], batch: Batch) -> Tensor:
+    """[B, T, S] the mean over the layers and their heads."""
+    with watch(_Some(aligning(model))) as seen:
+        model.states(batch)
+    return torch.stack([lookups[-1].weights.mean(1) for lookups in seen.values()]).mean(0)
+
+
+def _batches(pairs: Sequence[Pair], tokens: int) -> Iterator[list[int]]:
+    """The numbers of pairs of similar length, so many tokens together."""
+    lengths = [max(len(source), len(target)) + 1 for source, target in pairs]
+    batch: list[int] = []
+    for number in sorted(range(len(pairs)), key=lambda n: -lengths[n]):
+        if batch and (len(batch) + 1) * lengths[batch[0]] > tokens:
+            yield batch
+            batch = []
+        batch.append(number)
+    if batch:
+        yield batch

@@ -1,0 +1,62 @@
+"""A glossary: where a phrase of the source occurs, its translation is required.
+
+A phrase in small letters is found in any case, so also at the start of a sentence; one with capitals only as it is
+written. It is found as whole words, the longest phrase first, and never within a placeholder.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+
+from regard.errors import SettingsError
+from regard.text.normalisation import normalise
+from regard.text.placeholders import Placeholder
+from regard.text.words import sticks
+
+
+class Glossary:
+    """Phrases of the source, and the phrases that they must become."""
+
+    def __init__(self, entries: Mapping[str, str]) -> None:
+        self._exact: dict[str, str] = {}
+        self._any_case: dict[str, str] = {}
+        for source, target in entries.items():
+            phrase, wanted = normalise(source), normalise(target)
+            if not phrase or not wanted:
+                raise SettingsError(
+                    f"glossary: {source!r} -> {target!r} has an empty side.\n  Say both phrases, or drop the entry."
+                )
+            (self._any_case if phrase == phrase.lower() else self._exact)[phrase] = wanted
+        self._pattern = _pattern([*self._exact], [*self._any_case])
+
+    def required(self, text: str, placeholders: Sequence[Placeholder]) -> tuple[str, ...]:
+        """What a translation of this text must say."""
+        wanted: dict[str, None] = {}
+        for match in self._pattern.finditer(text) if self._pattern else ():
+            if any(match.start() < inside.end and inside.start < match.end() for inside in placeholders):
+                continue
+            found = match.group()
+            phrase = self._exact.get(found) or self._any_case.get(found.lower())
+            if phrase:
+                wanted[phrase] = None
+        return tuple(wanted)
+
+
+def says(text: str, phrase: str) -> bool:
+    """Whether the phrase stands in the text as whole words."""
+    return re.search(_words(phrase), text) is not None
+
+
+def _pattern(exact: list[str], any_case: list[str]) -> re.Pattern[str] | None:
+    phrases = [(len(phrase), _words(phrase), "") for phrase in exact]
+    phrases += [(len(phrase), _words(phrase), "i") for phrase in any_case]
+    phrases.sort(reverse=True)
+    return re.compile("|".join(f"(?{flag}:{words})" for _, words, flag in phrases)) if phrases else None
+
+
+def _words(phrase: str) -> str:
+    """A phrase as whole words; scripts without spaces have no such edges."""
+    before = r"(?<!\w)" if phrase[0].isalnum() and not sticks(phrase[0]) else ""
+    after = r"(?!\w)" if phrase[-1].isalnum() and not sticks(phrase[-1]) else ""
+    return before + re.escape(phrase) + after

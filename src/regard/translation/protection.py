@@ -1,0 +1,159 @@
+"""Placeholders survive translation: checked, and mended where they did not.
+
+A sentence is translated with its placeholders in it; models that were trained on such text copy them. Where some are
+lost or invented, the sentence is searched again, with the lost ones required and the invented ones banned. A model
+that never saw such strings then says them anywhere, among words that make no sense. So where the search fails, or its
+words are far less likely than before, the sentence is translated without placeholders, and they are put back beside
+the words that they stood by, which attention tells.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from regard.errors import SettingsError
+from regard.search import SearchSettings
+from regard.search.request import Phrase, contains
+from regard.text.placeholders import Placeholder, differences, placeholders
+from regard.text.words import sticks
+from regard.tokens import Tokenisers
+from regard.tokens.tokeniser import Tokeniser
+from regard.translation.alignment import Aligner, Said
+from regard.translation.engines.engine import request_for
+from regard.translation.finding import Finder, Found, Sentence
+from regard.translation.putting_back import Bare, put_back
+from regard.translation.translation import Alignment
+
+_LESS_LIKELY = 1.0  # in natural logarithms for each piece
+
+
+class Protection:
+    """Checks and mends translations."""
+
+    def __init__(self, finder: Finder, aligner: Aligner, tokenisers: Tokenisers) -> None:
+        self._finder, self._aligner, self._tokenisers = finder, aligner, tokenisers
+
+    def checked(
+        self, sentences: Sequence[Sentence], found: list[list[Found]], settings: SearchSettings
+    ) -> list[list[Found]]:
+        """The translations, those that lost or invented placeholders mended; what is still lost is named in them."""
+        found = list(found)
+        for mend in (self._searched_again, self._put_back):
+            damaged = [
+                n
+                for n, sentence in enumerate(sentences)
+                if sentence.placeholders and any(differences(sentence.text, found[n][0].text))
+            ]
+            if damaged:
+                mended = mend([sentences[n] for n in damaged], [found[n][0] for n in damaged], settings)
+                for n, other in zip(damaged, mended, strict=True):
+                    found[n] = other or found[n]
+        return [
+            [replace(other, lost=tuple(differences(sentence.text, other.text)[0])) for other in others]
+            if sentence.placeholders
+            else others
+            for sentence, others in zip(sentences, found, strict=True)
+        ]
+
+    def _searched_again(
+        self, sentences: Sequence[Sentence], found: Sequence[Found], settings: SearchSettings
+    ) -> list[list[Found] | None]:
+        """Where it helps, what is found when the lost ones are required and the invented ones banned."""
+        asked = [self._asking(sentence, before.text) for sentence, before in zip(sentences, found, strict=True)]
+        possible = [sentence for sentence in asked if sentence]
+        results = iter(self._finder.find(possible, settings) if possible else ())
+        again = [next(results) if sentence else None for sentence in asked]
+        return [
+            others if others and _believable(sentence, before, others[0]) else None
+            for sentence, before, others in zip(sentences, found, again, strict=True)
+        ]
+
+    def _asking(self, sentence: Sentence, text: str) -> Sentence | None:
+        """The sentence with a request for its placeholders; none if a request cannot help."""
+        lost, invented = differences(sentence.text, text)
+        here = {placeholder.string: placeholder for placeholder in reversed(sentence.placeholders)}
+        if len(set(lost)) < len(lost) or any(string in here for string in invented):
+            return None  # a request cannot say how often
+        target, earlier = self._tokenisers.target, sentence.request or request_for(sentence.ids)
+        phrases = [_phrase(target, sentence.text, here[string]) for string in lost]
+        required = (*earlier.required, *(phrase for phrase in phrases if phrase))
+        banned = tuple(tuple(target.encode(string)) for string in dict.fromkeys(invented))
+        allowed = (earlier.prefix, *required)
+        banned = tuple(phrase for phrase in banned if phrase and not any(contains(said, phrase) for said in allowed))
+        if not all(phrases):
+            return None
+        request = replace(earlier, required=required, banned=(*earlier.banned, *banned))
+        return replace(sentence, request=request, phrases=(*sentence.phrases, *lost))
+
+    def _put_back(
+        self, sentences: Sequence[Sentence], _: Sequence[Found], settings: SearchSettings
+    ) -> list[list[Found] | None]:
+        """What is found for the words alone, with the placeholders put back."""
+        bare = [Bare.of(sentence.text, sentence.placeholders) for sentence in sentences]
+        plain = [self._plain(sentence, words.text) for sentence, words in zip(sentences, bare, strict=True)]
+        found = self._finder.find(plain, settings)
+        pairs = [
+            (Said(sentence.text, sentence.ids), Said(other.text, other.hypothesis.ids))
+            for sentence, others in zip(plain, found, strict=True)
+            for other in others
+        ]
+        alignments = iter(self._alignments(pairs))
+        return [
+            [self._with(words, other, next(alignments)) for other in others]
+            for words, others in zip(bare, found, strict=True)
+        ]
+
+    def _plain(self, sentence: Sentence, text: str) -> Sentence:
+        ids = self._tokenisers.source.encode(text)
+        asked = sentence.request
+        if asked is not None:
+            asked = request_for(ids, prefix=asked.prefix, banned=asked.banned, required=asked.required)
+        return Sentence(text, ids, request=asked, phrases=sentence.phrases)
+
+    def _alignments(self, pairs: Sequence[tuple[Said, Said]]) -> list[Alignment]:
+        try:
+            return self._aligner.align(pairs)
+        except SettingsError:  # a model without attention: their places are guessed
+            return [()] * len(pairs)
+
+    def _with(self, bare: Bare, found: Found, alignment: Alignment) -> Found:
+        text, links = put_back(bare, found.text, alignment)
+        return replace(found, text=text, alignment=links)
+
+
+def _believable(sentence: Sentence, before: Found, after: Found) -> bool:
+    """Whether a translation that had to say placeholders has all of them, and its words are nearly as likely as before.
+
+    A placeholder with a space around it in the source touches no letter.
+    """
+    if any(differences(sentence.text, after.text)) or after.hypothesis.length_limited or not after.constraints_met:
+        return False
+    for here in sentence.placeholders:
+        apart = sentence.text[: here.start][-1:].strip(), sentence.text[here.end :][:1].strip()
+        there = [found for found in placeholders(after.text) if found.string == here.string]
+        touched = [(after.text[: found.start][-1:], after.text[found.end :][:1]) for found in there]
+        for sides in touched:
+            if any(not free and side.isalnum() and not sticks(side) for free, side in zip(apart, sides, strict=True)):
+                return False
+    return _likelihood(after) >= _likelihood(before) - _LESS_LIKELY
+
+
+def _likelihood(found: Found) -> float:
+    """The mean log-probability of its pieces."""
+    return found.hypothesis.total / len(found.hypothesis.logprobs)
+
+
+def _phrase(tokeniser: Tokeniser, text: str, placeholder: Placeholder) -> Phrase | None:
+    """The ids that say the placeholder as it stands in the text: with a space before it or without.
+
+    None where no ids give back exactly this string, as with words that have no id.
+    """
+    string, before = placeholder.string, text[: placeholder.start]
+    if before:
+        whole = f"a {string}" if before[-1].isspace() else f"a{string}"
+        alone, together = tokeniser.encode("a"), tokeniser.encode(whole)
+        if together[: len(alone)] == alone and tokeniser.decode(together) == whole:
+            return tuple(together[len(alone) :])
+    ids = tokeniser.encode(string)
+    return tuple(ids) if tokeniser.decode(ids) == string else None

@@ -1,0 +1,120 @@
+"""A text and the parts of it that are translated one by one: its lines, and its sentences if it is long.
+
+What is between the parts stays as it is, and so does white space around the text. Short texts of one line, by far
+the most, are one part each, and looking for more costs them nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from regard.text.placeholders import Placeholder, only_placeholders, placeholders
+from regard.text.sentences import clauses, has_breaks, lines, pieces_between_spaces, sentences
+from regard.text.words import count_words, sticks
+from regard.tokens.tokeniser import Tokeniser, utf8
+
+_MOST_WORDS = 80  # a single sentence of more words is cut at its clauses
+_PIECES_A_CHARACTER = 4  # one for each byte, at most
+
+
+@dataclass(frozen=True)
+class Segment:
+    """A part that is translated: in normal form, with its placeholders."""
+
+    text: str
+    placeholders: tuple[Placeholder, ...]
+    begins: int  # where its words start among those of the text: the first has the number 0
+
+
+Part = str | Segment  # a string stays as it is
+
+
+class Segmenter:
+    """Cuts texts into parts that a model can translate.
+
+    A line of more than `split_over` words is translated sentence by sentence; no part has more than `most_pieces`.
+    """
+
+    def __init__(self, tokeniser: Tokeniser, *, split_over: int, most_pieces: int) -> None:
+        self._tokeniser, self._split_over, self._most_pieces = tokeniser, split_over, most_pieces
+
+    def parts(self, text: str) -> list[Part]:
+        """The parts; joined, the text."""
+        if not text.isascii():
+            utf8(text)
+        parts: list[Part] = []
+        begins = 0
+        for piece in self._pieces(text):
+            core = piece.strip()
+            before, after = piece[: len(piece) - len(piece.lstrip())], piece[len(piece.rstrip()) :] if core else ""
+            parts += [part for part in (before, self._part(core, begins), after) if part]
+            begins += count_words(piece) if len(piece) < len(text) else 0
+        return parts
+
+    def _part(self, core: str, begins: int) -> Part:
+        normal = self._tokeniser.normalise(core)
+        found = placeholders(normal)
+        if not normal or (found and only_placeholders(normal, found)):
+            return core
+        return Segment(normal, tuple(found), begins)
+
+    def _pieces(self, text: str) -> Iterable[str]:
+        if not has_breaks(text):
+            return self._of_a_line(text)
+        return [piece for line in lines(text) for piece in self._of_a_line(line)]
+
+    def _of_a_line(self, line: str) -> Iterator[str]:
+        if self._fits(line, self._split_over):
+            yield line
+            return
+        for sentence in sentences(line):
+            yield from self._shortened(sentence, (clauses, pieces_between_spaces, self._characters))
+
+    def _shortened(self, text: str, ways: Sequence[Callable[[str], list[str]]]) -> Iterator[str]:
+        """The text in parts that fit, cut in the first of the ways that helps, each as long as it can be.
+
+        The parts of the last way surely fit.
+        """
+        if self._fits(text, _MOST_WORDS):
+            yield text
+            return
+        if len(ways) == 1:
+            yield from ways[0](text)
+            return
+        waiting, words, pieces = "", 0, 0
+        for part in ways[0](text):
+            more_words, more_pieces = self._size(part)
+            if waiting and (words + more_words > _MOST_WORDS or pieces + more_pieces > self._most_pieces):
+                yield from self._shortened(waiting, ways[1:])
+                waiting, words, pieces = "", 0, 0
+            waiting, words, pieces = waiting + part, words + more_words, pieces + more_pieces
+        yield from self._shortened(waiting, ways[1:])
+
+    def _fits(self, text: str, words: int) -> bool:
+        few = len(text) <= words or count_words(text) <= words
+        short = len(text) * _PIECES_A_CHARACTER < self._most_pieces
+        return few and (short or len(self._tokeniser.encode(text)) <= self._most_pieces)
+
+    def _size(self, text: str) -> tuple[int, int]:
+        return count_words(text), len(self._tokeniser.encode(text))
+
+    def _characters(self, text: str) -> list[str]:
+        """What has no place to cut, in parts that surely fit."""
+        size = max(1, min(_MOST_WORDS, self._most_pieces // _PIECES_A_CHARACTER - 1))
+        return [text[start : start + size] for start in range(0, len(text), size)]
+
+
+def joined(parts: Iterable[str]) -> str:
+    """Translated parts and what is between them.
+
+    Sentences of scripts without spaces may become others that need one, and the other way round.
+    """
+    text = ""
+    for part in parts:
+        if text and part and not (text[-1].isspace() or part[0].isspace() or sticks(text[-1]) or sticks(part[0])):
+            text += " "
+        elif text.endswith(" ") and part and sticks(text[-2:-1] or " ") and sticks(part[0]):
+            text = text[:-1]
+        text += part
+    return text

@@ -1,0 +1,138 @@
+"""Texts in, translations out: cut into segments, found, checked, aligned, and joined again."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
+
+from regard.search import SearchSettings
+from regard.search.request import Phrase
+from regard.text.words import word_spans
+from regard.tokens import Tokenisers
+from regard.translation.alignment import Aligner, Said
+from regard.translation.engines.engine import request_for
+from regard.translation.finding import Finder, Found, Sentence
+from regard.translation.glossary import Glossary
+from regard.translation.protection import Protection
+from regard.translation.segments import Part, Segment, Segmenter, joined
+from regard.translation.translation import Alignment, Alternative, Translation
+
+
+@dataclass(frozen=True, kw_only=True)
+class Asked:
+    """What is asked of all translations."""
+
+    search: SearchSettings
+    alignment: bool
+    glossary: Glossary | None
+    prefix: Phrase
+
+
+@dataclass(frozen=True, kw_only=True)
+class Texts:
+    """The way of a text through the parts of this room."""
+
+    segmenter: Segmenter
+    finder: Finder
+    protection: Protection
+    aligner: Aligner
+    tokenisers: Tokenisers
+
+    def translated(self, texts: Sequence[str], asked: Asked) -> list[Translation]:
+        """The translation of each text, in order."""
+        parts = [self.segmenter.parts(text) for text in texts]
+        sentences = self._sentences(parts, asked)
+        found = self.finder.find(sentences, asked.search) if sentences else []
+        if any(sentence.placeholders for sentence in sentences):
+            found = self.protection.checked(sentences, found, asked.search)
+        if asked.alignment:
+            found = self._aligned(sentences, found)
+        following = iter(found)
+        return [
+            self._translation(text, own, [next(following) for part in own if isinstance(part, Segment)], asked)
+            for text, own in zip(texts, parts, strict=True)
+        ]
+
+    def _sentences(self, parts: Sequence[Sequence[Part]], asked: Asked) -> list[Sentence]:
+        """The segments of all texts; a text's first one begins with the prefix."""
+        own = [[part for part in text if isinstance(part, Segment)] for text in parts]
+        segments = [(segment, number == 0) for text in own for number, segment in enumerate(text)]
+        all_ids = self.tokenisers.source.encode_batch([segment.text for segment, _ in segments])
+        sentences = []
+        for (segment, first), ids in zip(segments, all_ids, strict=True):
+            phrases = asked.glossary.required(segment.text, segment.placeholders) if asked.glossary else ()
+            required = tuple(tuple(self.tokenisers.target.encode(phrase)) for phrase in phrases)
+            prefix = asked.prefix if first else ()
+            request = request_for(ids, prefix=prefix, required=required) if prefix or required else None
+            sentences.append(Sentence(segment.text, ids, segment.placeholders, request, phrases))
+        return sentences
+
+    def _aligned(self, sentences: Sequence[Sentence], found: Sequence[list[Found]]) -> list[list[Found]]:
+        """The best translation of each sentence with its alignment."""
+        unknown = [n for n, others in enumerate(found) if others[0].alignment is None]
+        pairs = [
+            (Said(sentences[n].text, sentences[n].ids), Said(found[n][0].text, found[n][0].hypothesis.ids))
+            for n in unknown
+        ]
+        known = dict(zip(unknown, self.aligner.align(pairs), strict=True))
+        return [
+            [replace(others[0], alignment=known[n]), *others[1:]] if n in known else others
+            for n, others in enumerate(found)
+        ]
+
+    def _translation(self, source: str, parts: Sequence[Part], found: list[list[Found]], asked: Asked) -> Translation:
+        ranked = _ranked(found, asked.search)
+        alternatives = [self._alternative(parts, chosen) for chosen in ranked]
+        best = {field.name: getattr(alternatives[0], field.name) for field in fields(Alternative)}
+        return Translation(
+            source=source,
+            alternatives=tuple(alternatives) if asked.search.n_best > 1 and found else (),
+            alignment=_links(source, parts, ranked[0]) if asked.alignment else (),
+            **best,
+        )
+
+    def _alternative(self, parts: Sequence[Part], chosen: Sequence[Found]) -> Alternative:
+        hypotheses = [found.hypothesis for found in chosen]
+        ids = [token for hypothesis in hypotheses for token in hypothesis.ids]
+        return Alternative(
+            text=joined(_filled(parts, chosen)),
+            score=float(sum(hypothesis.score for hypothesis in hypotheses)),
+            tokens=tuple(self.tokenisers.target.pieces(ids)),
+            logprobs=tuple(logprob for hypothesis in hypotheses for logprob in hypothesis.logprobs),
+            length_limited=any(hypothesis.length_limited for hypothesis in hypotheses),
+            repetition_stopped=any(hypothesis.repetition_stopped for hypothesis in hypotheses),
+            constraints_met=all(found.constraints_met for found in chosen),
+            lost=tuple(string for found in chosen for string in found.lost),
+        )
+
+
+def _ranked(found: Sequence[Sequence[Found]], search: SearchSettings) -> list[list[Found]]:
+    """The best ways to choose one translation of each segment, by the sum of their scores; samples as they came."""
+    if search.method == "sampling":
+        return [[others[min(rank, len(others) - 1)] for others in found] for rank in range(search.n_best)]
+    ranked: list[tuple[float, list[Found]]] = [(0.0, [])]
+    for others in found:
+        longer = [(score + other.hypothesis.score, [*chosen, other]) for score, chosen in ranked for other in others]
+        ranked = sorted(longer, key=lambda way: -way[0])[: search.n_best]
+    return [chosen for _, chosen in ranked]
+
+
+def _filled(parts: Sequence[Part], chosen: Sequence[Found]) -> list[str]:
+    following = iter(chosen)
+    return [next(following).text if isinstance(part, Segment) else part for part in parts]
+
+
+def _links(source: str, parts: Sequence[Part], chosen: Sequence[Found]) -> Alignment:
+    """The links of all segments, counted in the words of the whole texts."""
+    source_words = len(word_spans(source))
+    links: list[tuple[int, int]] = []
+    before, following = list[str](), iter(chosen)
+    for part in parts:
+        if isinstance(part, Segment):
+            found = next(following)
+            said = len(word_spans(joined(before)))
+            links += [(min(part.begins + s, source_words - 1), said + t) for s, t in found.alignment or ()]
+            before.append(found.text)
+        else:
+            before.append(part)
+    return tuple(links)

@@ -1,0 +1,38 @@
+"""Translators for tests of documents: what they say is plain to see."""
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+from regard.search import SearchSettings
+
+_KEPT = re.compile(r"(<[^<>]*>|%\w|\{\w*\})")
+
+
+def louder(text: str) -> str:
+    """All in capitals but tags and placeholders."""
+    return "".join(piece if _KEPT.fullmatch(piece) else piece.upper() for piece in _KEPT.split(text))
+
+
+@dataclass(frozen=True)
+class Said:
+    text: str
+
+
+class Fake:
+    """Translates with a function, and remembers what it was asked."""
+
+    def __init__(self, function: Callable[[str], str] = louder, *, source: str = "en", target: str = "de") -> None:
+        self.languages = {"source": source, "target": target}
+        self.asked: list[str] = []
+        self.search: SearchSettings | None = None
+        self.glossary: Mapping[str, str] | None = None
+        self._function = function
+
+    def stream(
+        self, texts: Iterable[str], *, search: SearchSettings | None = None, glossary: Mapping[str, str] | None = None
+    ) -> Iterator[Said]:
+        self.search, self.glossary = search, glossary
+        for text in texts:
+            self.asked.append(text)
+            yield Said(self._function(text))
