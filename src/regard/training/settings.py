@@ -26,6 +26,7 @@ class TrainingSettings(Settings):
     cooldown: float = Field(default=0.0, ge=0, lt=1)
     gradient_clip: PositiveFloat | None = None
     label_smoothing: float = Field(default=0.1, ge=0, lt=1)
+    consistency: float = Field(default=0.0, ge=0)
     checkpoint_every: PositiveInt | None = None
     checkpoint_minutes: PositiveFloat | None = 10.0
     averaged_checkpoints: PositiveInt = 5
