@@ -14,9 +14,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
 
+import regard
 from looking import SOURCE, TARGET, base_model_and_sixty_words, command, translator
 from pages import Reader
-import regard
 from regard import SettingsError, TextError
 from regard.insight import encoding
 from regard.insight.attention import Attention
