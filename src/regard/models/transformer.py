@@ -20,6 +20,7 @@ from torch.nn import functional as F
 from regard.errors import LengthError
 from regard.models.cache import DecoderState
 from regard.models.dropout import Dropout
+from regard.models.fused import fused_attention
 from regard.models.verbs import Architecture, AttentionName, Batch, Lookup, Observer, Rows
 from regard.settings import Settings
 
@@ -296,7 +297,7 @@ def attention(
     query [B, H, T, K], key and value [B, H, S, K], allowed [B, 1, T or 1, S] -> [B, H, T, K of the values].
     """
     if observer is None:
-        return F.scaled_dot_product_attention(query, key, value, attn_mask=allowed)
+        return fused_attention(query, key, value, allowed)
     scores = query @ key.transpose(-2, -1) / math.sqrt(query.size(-1))
     if allowed is not None:
         scores = scores.masked_fill(~allowed, -math.inf)

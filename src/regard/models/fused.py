@@ -1,0 +1,42 @@
+"""Attention in one kernel: PyTorch's, or on a GPU, for the few queries of a decoder's step, our own.
+
+Shapes: B sentences, H heads, T queries, S keys, K width of a key and of a value.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib.util import find_spec
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+_MOST_QUERIES = 16
+_WIDTHS = (16, 32, 64, 128)
+
+
+def fused_attention(query: Tensor, key: Tensor, value: Tensor, allowed: Tensor | None) -> Tensor:
+    """[B, H, T, K], [B, H, S, K] twice and [B, 1, T or 1, S] -> [B, H, T, K]."""
+    if allowed is not None and query.is_cuda and _few(query, key, value, allowed) and _triton():
+        from regard.models.kernels.few_queries import attend
+
+        return attend(query, key, value, allowed)
+    return F.scaled_dot_product_attention(query, key, value, attn_mask=allowed)
+
+
+def _few(query: Tensor, key: Tensor, value: Tensor, allowed: Tensor) -> bool:
+    """Whether our kernel can do it: few queries, no gradients, and widths that it can hold."""
+    return (
+        query.size(2) <= _MOST_QUERIES
+        and not torch.is_grad_enabled()
+        and query.dtype in (torch.float32, torch.bfloat16, torch.float16)
+        and query.size(3) == value.size(3) in _WIDTHS
+        and allowed.size(1) == 1
+        and all(tensor.stride(3) == 1 for tensor in (query, key, value, allowed))
+    )
+
+
+@cache
+def _triton() -> bool:
+    return find_spec("triton") is not None
