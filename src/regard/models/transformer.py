@@ -133,11 +133,9 @@ class Transformer(nn.Module):
     @torch.no_grad()
     def start(self, memory: Memory, *, width: int = 1) -> DecoderState:
         """A decoder that has said nothing; each row of the source holds one sentence. Keys are computed here, once."""
-        return DecoderState(
-            [layer.source_attention.keys_and_values(memory.states) for layer in self.decoder.layers],
-            (memory.segments != 0)[:, None, None],
-            width=width,
-        )
+        pairs = (layer.source_attention.keys_and_values(memory.states) for layer in self.decoder.layers)
+        source = [(key.contiguous(), value.contiguous()) for key, value in pairs]
+        return DecoderState(source, (memory.segments != 0)[:, None, None], width=width)
 
     @torch.no_grad()
     def step(self, tokens: Tensor, state: DecoderState) -> tuple[Tensor, DecoderState]:

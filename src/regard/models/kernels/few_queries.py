@@ -56,7 +56,7 @@ def _attend(  # type: ignore[no-untyped-def]
         total = total * before + tl.sum(weights, 1)
         answer = answer * before[:, None] + tl.dot(weights.to(told.dtype), told, input_precision="ieee")
         highest = above
-    answer = answer / total[:, None]
+    answer = answer / tl.where(total == 0.0, 1.0, total)[:, None]
     tl.store(
         out + sentence * out_0 + head * out_1 + row[:, None] * out_2 + lane[None, :],
         answer.to(out.dtype.element_ty), mask=real[:, None],

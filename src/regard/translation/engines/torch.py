@@ -25,7 +25,7 @@ from regard.translation.engines.captured import CapturedSteps
 from regard.translation.engines.engine import Decoding, EngineFile, Loaded, plain_requests
 from regard.translation.engines.ensemble import Ensemble
 
-_CPU_TOKENS = 4096  # source tokens, padding included, for all hypotheses together
+_CPU_TOKENS = 8192  # source tokens, padding included, for all hypotheses together
 _GPU_ROWS = 4096  # hypotheses that are searched together, where sources are short and memory is plenty
 _PLENTY = 64 << 30  # bytes
 _FEWEST = 8  # places
