@@ -115,15 +115,16 @@ def train_and_score(run: Run, out: Path, arguments: argparse.Namespace) -> Resul
 
 def scores(run: Run, folders: Sequence[Path], arguments: argparse.Namespace) -> Result:
     """Of one model or of several together, on the validation set and, unless forbidden, on the test set."""
+    import regard
     from regard.training.recipe import Recipe, read_file, with_paths
     from regard.training.testing import score_file
 
-    translator = together(folders, arguments.device)
+    translator = regard.load(folders, device=arguments.device, engine="torch")
     recipe = Recipe.read(json.loads((folders[0] / "training" / "recipe.json").read_bytes()), where=str(folders[0]))
     assert recipe.test
     tables = with_paths(read_file(RECIPES / f"{run.recipe}.toml")[1], {"source": run.language})
     files = {"valid": recipe.data.valid, "test": None if arguments.only_validation else tables["test"]["file"]}
-    result: Result = {"parameters": sum(weight.numel() for weight in translator.model.parameters())}
+    result: Result = {"parameters": sum(weight.numel() for model in translator.models for weight in model.parameters())}
     for name, file in files.items():
         if name == "valid" and len(folders) == 1:
             found = json.loads((folders[0] / "test.json").read_text())["scores"]  # the run has done that itself
@@ -137,63 +138,6 @@ def scores(run: Run, folders: Sequence[Path], arguments: argparse.Namespace) -> 
         result[f"{name}_details"] = {score["metric"]: score["details"] for score in found}
         result["signatures"] = {score["metric"]: score["signature"] for score in found}
     return result
-
-
-def together(folders: Sequence[Path], device: str | None) -> Any:
-    """A translator; of several models, one that follows the mean of their probabilities."""
-    import regard
-    from regard.translation.engines.torch import TorchEngine
-
-    translators = [regard.load(folder, device=device) for folder in folders]
-    first = translators[0]
-    if len(translators) > 1:
-        assert len({translator.tokenisers.hash for translator in translators}) == 1, "other tokenisers"
-        ensemble: Any = Ensemble([translator.model for translator in translators])
-        first.engine = TorchEngine(ensemble, first.tokenisers, device=first.device)
-    return first
-
-
-class States(NamedTuple):
-    """What each of the models has in mind."""
-
-    states: tuple[Any, ...]
-
-    def reorder(self, rows: Any) -> States:
-        """The rows in another order."""
-        return States(tuple(state.reorder(rows) for state in self.states))
-
-    def keep(self, sentences: Any) -> States:
-        """Some of the sentences."""
-        return States(tuple(state.keep(sentences) for state in self.states))
-
-    def put(self, places: Any, newcomers: States) -> States:
-        """Others in these places."""
-        pairs = zip(self.states, newcomers.states, strict=True)
-        return States(tuple(state.put(places, other) for state, other in pairs))
-
-
-class Ensemble:
-    """Models as one: its probabilities are the mean of theirs."""
-
-    def __init__(self, models: Sequence[Any]) -> None:
-        self.models = models
-
-    def encode(self, source: Any) -> list[Any]:
-        """What each made of the source."""
-        return [model.encode(source) for model in self.models]
-
-    def start(self, memories: Sequence[Any], *, width: int) -> States:
-        """Before the first word."""
-        pairs = zip(self.models, memories, strict=True)
-        return States(tuple(model.start(memory, width=width) for model, memory in pairs))
-
-    def step(self, tokens: Any, state: States) -> tuple[Any, States]:
-        """The logarithm of the mean probability of each word, and what comes after."""
-        import torch
-
-        told = [model.step(tokens, own) for model, own in zip(self.models, state.states, strict=True)]
-        logprobs = torch.stack([logits.float().log_softmax(-1) for logits, _ in told])
-        return logprobs.logsumexp(0), States(tuple(after for _, after in told))
 
 
 def child(arguments: argparse.Namespace) -> None:

@@ -319,7 +319,7 @@ def test_systems_are_called_by_what_tells_their_files_apart(files: Path) -> None
     [
         ("a.txt --test test.de", CorpusError, "a comparison needs two systems or more; given: 1"),
         ("a.txt none.txt --test test.de", CorpusError, "none.txt: this file cannot be read: No such file"),
-        ("a.txt model --test test.de", CorpusError, "model: this is a model, and only files of translations can be"),
+        ("a.txt model --test test.de", SettingsError, "model: this is a model, and there are no sources that it could"),
         ("a.txt . --test test.de", CorpusError, "this is a folder"),
         ("a.txt short.txt --test test.de", CorpusError, "short.txt: there are 2 lines, but test.de has 250 sentences"),
         ("a.txt a.txt --test test.de --reference short.txt", CorpusError, "there are 2 lines, but"),

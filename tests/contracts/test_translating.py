@@ -30,7 +30,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def translator(folder: Path) -> Translator:
-    return regard.load(folder, device="cpu")
+    return regard.load(folder, device="cpu", engine="torch")
 
 
 def command(folder: Path, *more: str, text: str) -> subprocess.CompletedProcess[str]:

@@ -11,12 +11,13 @@ import torch
 from regard import TrainingError
 from regard.batches.corpus import store
 from regard.batches.loader import Loader, LoaderSettings
-from regard.batches.rows import Batch
+from regard.batches.rows import Batch, batch_of
+from regard.models.transformer import Transformer, TransformerSettings
 from regard.training.checkpoints import Checkpoints, Progress
 from regard.training.distribution import Processes
 from regard.training.events import Event, Journal, Said, Stepped, Validated
 from regard.training.loop import Trainer
-from regard.training.loss import LeanCrossEntropy, Losses, smoothed_cross_entropy
+from regard.training.loss import LeanCrossEntropy, Losses, LossOf, smoothed_cross_entropy
 from regard.training.optimisation import Optimisation
 from regard.training.precision import Precision
 from regard.training.schedule import rate
@@ -254,3 +255,28 @@ def test_steps_are_reported_however_often_validation_comes_between(
     run = Run(tmp_path, steps=60, validation=ValidationSettings(every=1))
     assert run.go()
     assert len([event for event in run.view.events if isinstance(event, Stepped)]) >= 2
+
+
+def test_consistency_adds_the_divergence_of_two_predictions_and_nothing_where_there_is_no_dropout() -> None:
+    batch = batch_of([[([3, 4], [5, 6])], [([7], [8]), ([9], [3])]], begin=0, end=1)
+    for dropout in (0.0, 0.5):
+        torch.manual_seed(0)
+        sizes = {"source_vocabulary": 12, "target_vocabulary": 12, **SIZES}
+        model = Transformer(TransformerSettings.read(sizes, where="model"))
+        plain = LossOf(model, label_smoothing=0.1).eval()(batch)
+        for module in model.modules():
+            if isinstance(module, torch.nn.Dropout):
+                module.p = dropout
+        torch.manual_seed(1)
+        twice = LossOf(model, label_smoothing=0.1, consistency=2.0).train()(batch)
+        torch.manual_seed(1)
+        without = LossOf(model, label_smoothing=0.1, consistency=1e-9).train()(batch)
+        if dropout:
+            assert float(twice.smoothed) > float(without.smoothed) + 0.01
+            torch.testing.assert_close(twice.likelihood, without.likelihood)
+        else:
+            torch.testing.assert_close(twice.smoothed, plain.smoothed)
+            torch.testing.assert_close(twice.likelihood, plain.likelihood)
+
+
+SIZES = {"d_model": 8, "d_ff": 16, "heads": 2, "encoder_layers": 1, "decoder_layers": 1, "dropout": 0.5}

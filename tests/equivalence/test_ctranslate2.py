@@ -18,9 +18,7 @@ from regard.exchange import export, exporters
 from regard.modelfolder import ModelFolder
 from regard.search import Request, SearchSettings
 from regard.tokens import Tokenisers, TokeniserSettings, train
-from regard.translation.engines import converted
-from regard.translation.engines import ctranslate2 as ctranslate2_engine
-from regard.translation.engines.choice import choose
+from regard.translation.engines import Loaded, converted, ctranslate2_float32, open_engine
 from regard.translation.engines.ctranslate2 import CTranslate2Engine, available
 from regard.translation.engines.torch import TorchEngine
 from runs import corpus, environment, run
@@ -372,15 +370,24 @@ def test_every_id_has_a_token_of_its_own() -> None:
 def test_an_engine_is_chosen_by_name_and_by_default_only_where_it_agrees(
     loaded: ModelFolder, tokenisers: Tokenisers, ours: TorchEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def chosen(name: str, device: str = "cpu") -> Any:
-        return choose(name, loaded, tokenisers, ours=ours, device=torch.device(device))
+    def chosen(name: str, device: str = "cpu", members: int = 1) -> Any:
+        given = Loaded(
+            folders=(Path("a"),) * members,
+            members=(loaded,) * members,
+            tokenisers=tokenisers,
+            device=torch.device(device),
+        )
+        return open_engine(name, given)
 
-    assert chosen("torch") is ours
+    assert chosen("torch").name == "torch"
     assert chosen("ctranslate2").compute_type == "int8"
     assert chosen("ctranslate2-float32").compute_type == chosen("auto").compute_type == "float32"
-    assert chosen("auto", "cuda") is ours
+    assert chosen("auto", "cuda").name == "torch"
+    assert chosen("auto", members=2).name == "torch"
     with pytest.raises(SettingsError, match=r"runs on processors, and the device is cuda\.\n  Use device = 'cpu'"):
         chosen("ctranslate2", "cuda")
+    with pytest.raises(SettingsError, match=r"one model, and this is an ensemble\.\n  Use engine = 'torch'"):
+        chosen("ctranslate2", members=2)
     with pytest.raises(
         SettingsError, match="engine = 'ctranslate': there is no such engine; did you mean 'ctranslate2'"
     ):
@@ -388,6 +395,6 @@ def test_an_engine_is_chosen_by_name_and_by_default_only_where_it_agrees(
     engine, verdict = converted.build(loaded, tokenisers, fallback=ours, compute_type="float32")
     differing = verdict.model_copy(update={"equal": verdict.probes - 1})
     monkeypatch.setattr(converted, "build", lambda *_, **__: (engine, differing))
-    assert chosen("auto") is ours
-    monkeypatch.setattr(ctranslate2_engine, "available", lambda: False)
-    assert chosen("auto") is ours
+    assert chosen("auto").name == "torch"
+    monkeypatch.setattr(ctranslate2_float32, "available", lambda: False)
+    assert chosen("auto").name == "torch"

@@ -209,6 +209,36 @@ def test_sentences_that_enter_at_different_times_find_what_they_find_alone(
     assert [found[n] for n in range(5)] == alone
 
 
+@given(seeds, st.integers(1, 4), st.integers(2, 4), st.booleans())
+def test_a_search_that_stays_in_place_finds_the_same(seed: int, places: int, width: int, limited: bool) -> None:
+    settings: dict[str, Any] = {"beam_size": width, "max_length_offset": 3 if limited else 12, "repetition_copies": 2}
+    model, search = MadeUp(seed=seed, vocabulary=5, spread=4.0), search_of(**settings)
+    requests = [Request(source_length=n % 3, number=n) for n in range(7)]
+    alone = [run(model, [request], search_of(**settings), [n])[0] for n, request in enumerate(requests)]
+    tensors: set[int] = set()
+
+    def step(tokens: torch.Tensor, state: Told) -> tuple[torch.Tensor, Told]:
+        tensors.update(tensor.data_ptr() for tensor in (*search.live, *search.finished, search.tokens, search.limits))
+        return model.step(tokens, state)
+
+    waiting = decode_waiting(
+        step,
+        lambda numbers: model.start(list(numbers), width=search.width),
+        requests,
+        search,
+        places=places,
+        state=model.start([0] * places, width=search.width),
+        room=20,
+    )
+    found = dict(waiting)
+    for n, result in enumerate(alone):
+        (one,), (other,) = result.hypotheses, found[n].hypotheses
+        assert other.logprobs == pytest.approx(one.logprobs, abs=1e-5)  # in float32
+        rounded = {"logprobs": one.logprobs, "score": one.score, "total": one.total}
+        assert replace(other, **rounded) == one
+    assert len(tensors) == 12
+
+
 @given(seeds, kinds, st.integers(1, 4), st.sampled_from([0, 0.25, 0.5]), st.booleans())
 def test_sentences_that_wait_for_a_place_find_what_they_find_alone(
     seed: int, kind: dict[str, Any], places: int, free: float, fixed: bool

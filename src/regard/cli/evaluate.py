@@ -30,6 +30,7 @@ def command(
     length_penalty: Annotated[float, typer.Option(help="The paper's alpha; larger favours longer sentences.")] = 0.6,
     save_translations: Annotated[Path | None, typer.Option(help="Write the translations, one in each line.")] = None,
     device: Annotated[str | None, typer.Option(help="cpu or cuda; the best that is there, if left out.")] = None,
+    engine: Annotated[str, typer.Option(help="What searches: torch or another engine; chosen, if left out.")] = "auto",
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")] = False,
 ) -> None:
     """Evaluate a model: scores with their signatures, perplexity, lengths and speed.
@@ -46,7 +47,7 @@ def command(
     from regard.translation.translator import load
 
     search = SearchSettings.read({"beam_size": beam_size, "length_penalty": length_penalty}, where="options")
-    translator = load(model, device=device)
+    translator = load(model, device=device, engine=engine)
     known = translator.languages
     languages = Languages(source or known.get("source", ""), target or known.get("target", ""))
     if not all(languages):
@@ -84,7 +85,7 @@ def _show(console: Console, found: Evaluation) -> None:
         if lengths.length_limited
         else "",
         f"in {lengths.repetition_stopped:,} lines repetitions were stopped" if lengths.repetition_stopped else "",
-        f"{fast}: {speed.seconds:.1f} s, beam {found.search.beam_size}",
+        f"{fast}: {speed.seconds:.1f} s, beam {found.search.beam_size}, engine {found.engine}",
     ]
     console.print()
     for fact in filter(None, facts):

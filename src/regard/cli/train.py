@@ -34,10 +34,7 @@ def command(
     resume: Annotated[bool, typer.Option("--resume", help="Go on with the run in --out.")] = False,
     tensorboard: Annotated[bool, typer.Option("--tensorboard", help="Write for TensorBoard, too.")] = False,
 ) -> None:
-    """Train a model on sentence pairs. It can be stopped at any time, and goes on with --resume.
-
-    The pairs and both languages are named here or in the recipe.
-    """
+    """Train a model on sentence pairs, named here or in the recipe. It can be stopped, and goes on with --resume."""
     from regard.cli import live
     from regard.cli.columns import columns_of
     from regard.training.board import board

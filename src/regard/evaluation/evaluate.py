@@ -17,7 +17,6 @@ from regard.translation.translator import Translation, Translator
 
 _SPELLING = ("characters", "utf8")  # kinds of tokenisers
 _FEW_WORDS = 3  # a source of so many words is spelt rather than translated
-_SCORED_TOGETHER = 64
 
 
 class Lengths(NamedTuple):
@@ -53,6 +52,7 @@ class Evaluation(NamedTuple):
     perplexity: float | None  # of a piece of the first reference; None where it was not asked for
     lengths: Lengths
     speed: Speed
+    engine: str  # what searched
     search: SearchSettings
     translations: Sequence[str]
     remarks: Sequence[str]
@@ -66,6 +66,7 @@ class Evaluation(NamedTuple):
             "perplexity": self.perplexity,
             "lengths": self.lengths._asdict() | {"ratio": self.lengths.ratio},
             "speed": self.speed._asdict(),
+            "engine": self.engine,
             "search": {
                 "method": self.search.method,
                 "beam_size": self.search.beam_size,
@@ -108,6 +109,7 @@ def evaluate(
         perplexity=_perplexity(translator, held_out) if perplexity else None,
         lengths=_lengths(found, texts, references),
         speed=_speed(found, seconds),
+        engine=translator.engine.name,
         search=search,
         translations=texts,
         remarks=[TOKENISED] if options.tokenised and any(each.metric == "bleu" for each in scores) else [],
@@ -126,12 +128,8 @@ def usual_metrics(translator: Translator, held_out: HeldOut) -> tuple[str, ...]:
 
 def _perplexity(translator: Translator, held_out: HeldOut) -> float:
     """Of each piece of the first references, their ends among them."""
-    total, pieces = 0.0, 0
-    for start in range(0, len(held_out.sources), _SCORED_TOGETHER):
-        part = slice(start, start + _SCORED_TOGETHER)
-        targets = [references[0] for references in held_out.references[part]]
-        for scored in translator.score(held_out.sources[part], targets):
-            total, pieces = total + scored.total, pieces + len(scored.logprobs)
+    scored = translator.score(held_out.sources, [references[0] for references in held_out.references])
+    total, pieces = sum(each.total for each in scored), sum(len(each.logprobs) for each in scored)
     return math.exp(min(700.0, -total / max(1, pieces)))
 
 

@@ -32,7 +32,7 @@ class DecoderState:
         self.source = list(source)  # for each layer, [N, H, S, K]
         self.source_allowed = source_allowed  # [N, 1, 1, S] True where looking is allowed
         self.width = width
-        self.capacity = capacity
+        self.capacity, self.grows = capacity, True
         self.column = 0  # where the next step writes
         self.used = 0  # columns that were written so far
         self.steps = 0
@@ -44,16 +44,23 @@ class DecoderState:
         self.own: list[KeysAndValues] = []  # [N, H, C, W, K] for each layer, from the first step on
         self.seen = torch.zeros(sentences, width, capacity, width, dtype=torch.bool, device=device)
 
+    def reserve(self, words: int) -> None:
+        """Room for sentences of so many words: the columns never grow, and whoever is there longer is forgotten."""
+        assert self.steps == 0
+        self.capacity, self.grows = -(-words // _BLOCK) * _BLOCK, False
+        self.seen = self.seen.new_zeros(len(self.seen), self.width, self.capacity, self.width)
+
     @property
     def oldest(self) -> int:
-        """The most words that one of the sentences has said."""
-        return self.steps - min(self.born, default=self.steps)
+        """The most words that one of the sentences has said, as far as there is room for."""
+        oldest = self.steps - min(self.born, default=self.steps)
+        return oldest if self.grows else min(oldest, self.capacity - 1)
 
     def begin_step(self) -> None:
         """Makes room for one more column."""
         if not self.own:
             self.own = [(self._empty(key), self._empty(value)) for key, value in self.source]
-        if self.oldest >= self.capacity:
+        if self.grows and self.oldest >= self.capacity:
             self._grow()
         self.used = max(self.used, self.column + 1)
         self.now.fill_(self.column)

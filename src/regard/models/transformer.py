@@ -146,6 +146,10 @@ class Transformer(nn.Module):
         self.after_step(state)
         return logits, state
 
+    def reserve(self, state: DecoderState, words: int) -> None:
+        """Room for sentences of so many words, made once."""
+        state.reserve(words)
+
     def before_step(self, state: DecoderState) -> None:
         """Makes room for what the step will write."""
         state.begin_step()
@@ -162,7 +166,7 @@ class Transformer(nn.Module):
         x = self.target_embedding(tokens.view(-1, state.width))
         if self.settings.start == "zero":
             x = x.masked_fill((state.ages == 0)[:, None, None], 0.0)
-        x = self.dropout(x + state.positions[state.ages][:, None])
+        x = self.dropout(x + state.positions[state.ages.clamp(max=len(state.positions) - 1)][:, None])
         logits = self.logits(self.decoder.step(x, state)).flatten(0, 1)
         state.ages += 1
         return logits

@@ -116,6 +116,9 @@ class InPlace(Protocol):
     `step` is these three; what decides about sizes and what the host must know is in the first and the last.
     """
 
+    def reserve(self, state: Any, words: int) -> None:
+        """Room for sentences of so many words, made once, before the first step."""
+
     def before_step(self, state: Any) -> None:
         """Makes room for what the step will write."""
 

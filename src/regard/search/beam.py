@@ -41,6 +41,7 @@ class Beam(Search):
     """
 
     has_rivals = True
+    may_stay_in_place = True
 
     def __init__(self, settings: SearchSettings, *, begin: int, end: int, device: torch.device | str = "cpu") -> None:
         self.width = settings.beam_size
@@ -77,7 +78,13 @@ class Beam(Search):
 
     def _candidates(self, offer: Offer) -> Candidates:
         logits, tokens = best(offer.logits, min(2 * self.width, offer.logits.size(2)))
-        self.live = self.live._replace(guarded=self.live.guarded | (offer.withheld > logits[..., 0]))
+        guarded = offer.withheld > logits[..., 0]
+        if offer.must_end is not None:
+            logits.masked_fill_(offer.must_end[..., None], -torch.inf)
+            logits[..., 0] = torch.where(offer.must_end, offer.end, logits[..., 0])
+            tokens[..., 0] = tokens[..., 0].masked_fill(offer.must_end, self.end)
+            guarded = guarded & ~offer.must_end
+        self.live = self.live._replace(guarded=self.live.guarded | guarded)
         nothing = ~((logits[..., 0] > -torch.inf) & self.live.exist).any(1) & ~self.finished.exist.any(1)
         logits[..., 0] = torch.where(nothing[:, None], offer.end, logits[..., 0])
         tokens[..., 0] = tokens[..., 0].masked_fill(nothing[:, None], self.end)

@@ -48,20 +48,23 @@ def decode_waiting(
     places: int,
     free: float = _FREE,
     state: StateT | None = None,
+    room: int | None = None,
+    move: Callable[[StateT], StateT] | None = None,
 ) -> Iterator[tuple[int, Result]]:
     """The number of each request and its result, as they are found.
 
     `start` makes the state of the requests with these numbers, with `search.width` hypotheses each. At most `places`
     are searched at a time, in their order. When more than a share `free` of the places is, those that wait take them;
     when nobody waits, the others close ranks. A `state` of as many places that is given keeps its size to the end, and
-    sentences enter it in groups of that share.
+    sentences enter it in groups of that share; with `room` for so many words, so does the search. `move` may then
+    do in one what is otherwise done by `step`, `search.move` and the state's `reorder`.
     """
-    assert not search.sentences, "the search is busy with other sentences"
+    assert not search.busy, "the search is busy with other sentences"
     waiting = deque(range(len(requests)))
     fixed = state is not None
     inside = [-1] * places if fixed else _next(waiting, places)  # the request in each place
     if state is not None:
-        search.reserve(places)
+        search.reserve(places, room=room)
     elif inside:
         state = start(inside)
         search.admit([requests[number] for number in inside])
@@ -79,11 +82,17 @@ def decode_waiting(
                 busy = search.busy
                 search.keep(busy)
                 state, inside = state.keep(torch.tensor(busy, device=search.device)), [inside[place] for place in busy]
-        logits, state = step(search.tokens, state)
-        decision = search.advance(logits)
-        state = state if decision.rows is None else state.reorder(decision.rows)
-        yield from ((inside[place], result) for place, result in decision.finished.items())
-    search.reserve(0)
+        state = move(state) if move else _moved(step, state, search)
+        yield from ((inside[place], result) for place, result in search.conclude().items())
+    if room is None:
+        search.reserve(0)
+
+
+@torch.inference_mode()
+def _moved(step: Step[StateT], state: StateT, search: Search) -> StateT:
+    logits, state = step(search.tokens, state)
+    rows = search.move(logits)
+    return state if rows is None else state.reorder(rows)
 
 
 def _next(waiting: deque[int], count: int) -> list[int]:

@@ -6,6 +6,8 @@ Shapes: R... rows in any shape, V vocabulary, K words.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
+from importlib.util import find_spec
 
 import torch
 from torch import Tensor
@@ -20,6 +22,8 @@ def normaliser(logits: Tensor) -> Tensor:
     The likeliest word's probability gives it: log p = logit - normaliser, and a softmax is the fastest way there.
     """
     flat = logits.flatten(0, -2)
+    if _has_kernel(logits):
+        return read_rows(flat, 1)[0].view(logits.shape[:-1])
     rows = max(1, _CACHE // logits.size(-1)) if logits.device.type == "cpu" else max(1, len(flat))
     likeliest = [part.softmax(-1, dtype=_precise(logits)).amax(-1) for part in torch.split(flat, rows)]
     return (flat.amax(-1) - torch.cat(likeliest).log()).view(logits.shape[:-1])
@@ -31,6 +35,10 @@ def best(logits: Tensor, count: int) -> tuple[Tensor, Tensor]:
     torch.topk leaves open which of equals it takes. Here the K blocks of words with the highest maxima are found
     first: a word outside of them stands behind K words, their maxima, so it is none of the K best.
     """
+    if _has_kernel(logits):
+        _, values, words_of_values = read_rows(logits.flatten(0, -2), count)
+        shape = (*logits.shape[:-1], count)
+        return values.view(shape), words_of_values.view(shape)
     words = logits.size(-1)
     blocks = words // _BLOCK
     if blocks <= 2 * count:
@@ -62,6 +70,22 @@ def combine(logits: Sequence[Tensor]) -> Tensor:
     assert logits, "an ensemble has at least one member"
     members = torch.stack([member.log_softmax(-1, dtype=_precise(member)) for member in logits])
     return members.logsumexp(0) - torch.tensor(len(logits), device=members.device, dtype=members.dtype).log()
+
+
+def read_rows(logits: Tensor, count: int) -> tuple[Tensor, Tensor, Tensor]:
+    """[R, V] -> log sum exp, the highest logits and their words, by the kernel."""
+    from regard.search.kernels.reading import read_rows as read
+
+    return read(logits, count)
+
+
+def _has_kernel(logits: Tensor) -> bool:
+    return logits.is_cuda and logits.dtype != torch.float64 and _triton()
+
+
+@cache
+def _triton() -> bool:
+    return find_spec("triton") is not None
 
 
 def _precise(logits: Tensor) -> torch.dtype:

@@ -45,6 +45,7 @@ class Offer(NamedTuple):
     end: Tensor  # [N, W] the model's own logit of the end, which is all that is left if nothing may be said
     withheld: Tensor  # [N, W] the highest logit that the guard against repetition took away; -inf if none
     progress: Progress | None  # with the required phrases, if any sentence has some
+    must_end: Tensor | None  # [N, W] True where nothing but the end may be said; None: the logits say so already
 
 
 class Rules:
@@ -58,9 +59,11 @@ class Rules:
         settings: SearchSettings,
         end: int,
         at_end: bool,
+        on_device: bool,
         device: torch.device,
     ) -> None:
         self._sentences, self._limits, self._end, self._at_end = sentences, limits, end, at_end
+        self._on_device = on_device
         self._minimum = settings.min_length
         banned = [sentence.request.banned if sentence else () for sentence in sentences]
         required = [sentence.required if sentence else [] for sentence in sentences]
@@ -75,12 +78,12 @@ class Rules:
     def offer(self, logits: Tensor, live: Hypotheses) -> Offer:
         """What may be said after the live hypotheses; forbids the rest in place."""
         total, end = normaliser(logits), logits[..., self._end].clone()
-        forced = _forced(self._sentences, logits, end=self._end)
+        forced = None if self._on_device else _forced(self._sentences, logits, end=self._end)
         if self._banned:
             self._banned.forbid(logits, live)
         progress = self._required.progress(logits, live) if self._required else None
         withheld = torch.full_like(end, -torch.inf)
-        if self._guard and any(s and s.step >= self._guard.copies for s in self._sentences):
+        if self._guard and (self._on_device or any(s and s.step >= self._guard.copies for s in self._sentences)):
             withheld = self._guard.forbid(logits, live.recent(self._guard.looks_back))
         if self._required and progress:
             self._required.forbid(
@@ -90,7 +93,8 @@ class Rules:
             logits[..., self._end].masked_fill_(live.length < self._minimum, -torch.inf)
         if forced:
             forced.apply(logits, withheld)
-        return Offer(logits, total, end, withheld, progress)
+        must_end = live.length == self._limits[:, None] if self._on_device else None
+        return Offer(logits, total, end, withheld, progress, must_end)
 
 
 class _Forced(NamedTuple):

@@ -35,6 +35,7 @@ class Search(ABC):
 
     width: int  # hypotheses of a sentence
     has_rivals: bool  # whether a sentence's hypotheses compete
+    may_stay_in_place = False  # whether `reserve` may be given a room
 
     def __init__(self, settings: SearchSettings, *, begin: int, end: int, device: torch.device | str = "cpu") -> None:
         self.settings, self.begin, self.end, self.device = settings, begin, end, torch.device(device)
@@ -42,6 +43,10 @@ class Search(ABC):
         self.live: Hypotheses  # [N, W]
         self.finished: Hypotheses  # [N, n_best] the best of each sentence that have ended
         self.tokens: Tensor  # [N * W] what each row says next
+        self.over: Tensor  # [N] True where a sentence's results are known
+        self._table: Tensor
+        self._room: int | None
+        self.stays_in_place, self._room = False, None
         self.reserve(0)
 
     @abstractmethod
@@ -66,13 +71,22 @@ class Search(ABC):
         """The places of those that are."""
         return [place for place, sentence in enumerate(self.sentences) if not sentence]
 
-    def reserve(self, places: int) -> None:
-        """So many free places."""
-        self.live = Hypotheses.none(places, self.width, room=0, device=self.device)
-        self.finished = Hypotheses.none(places, self.settings.n_best, room=0, device=self.device)
+    def reserve(self, places: int, *, room: int | None = None) -> None:
+        """So many free places. With `room` for so many words, all tensors stay where they are for ever after.
+
+        Then `move` can be captured and replayed; requests must have no prefix and no phrases.
+        """
+        if self.stays_in_place and (len(self.sentences), self._room) == (places, room):
+            assert not self.busy, "the places are taken"
+            return
+        self.stays_in_place, self._room, self._on_device = False, room, room is not None
+        self.live = Hypotheses.none(places, self.width, room=room or 0, device=self.device)
+        self.finished = Hypotheses.none(places, self.settings.n_best, room=room or 0, device=self.device)
         self.tokens = torch.full((places * self.width,), self.begin, device=self.device)
+        self.over = torch.ones(places, dtype=torch.bool, device=self.device)
         self.sentences = [None] * places
         self._regroup()
+        self.stays_in_place = room is not None
 
     @torch.inference_mode()
     def admit(self, requests: Sequence[Request], *, places: Sequence[int] | None = None) -> None:
@@ -91,8 +105,8 @@ class Search(ABC):
             self.sentences = [*self.sentences, *entering]
         else:
             where = torch.tensor(places, dtype=torch.long, device=self.device)
-            self.live, self.finished = self.live.put(where, live), self.finished.put(where, finished)
-            self.tokens = self.tokens.view(-1, self.width).index_copy(0, where, tokens).flatten()
+            tokens = self.tokens.view(-1, self.width).index_copy(0, where, tokens).flatten()
+            self._set(self.live.put(where, live), self.finished.put(where, finished), tokens)
             for place, sentence in zip(places, entering, strict=True):
                 assert self.sentences[place] is None, "the place is taken"
                 self.sentences[place] = sentence
@@ -109,21 +123,37 @@ class Search(ABC):
 
     @torch.inference_mode()
     def advance(self, logits: Tensor) -> Decision:
-        """One step on, from the logits after what was said last: [N * W, V], which are overwritten.
+        """One step on, from the logits after what was said last: [N * W, V], which are overwritten."""
+        rows = self.move(logits)
+        return Decision(self.conclude(), rows)
 
-        The host waits for the device once, at `done`; again only for a prefix or where sentences finish.
-        """
-        offer = self._rules.offer(logits.view(len(self.sentences), self.width, -1), self.live)
+    def move(self, logits: Tensor) -> Tensor | None:
+        """The part of a step that computes. Gives the row that each row continues, [N * W]; None: itself."""
+        live, finished = self.live, self.finished
+        offer = self._rules.offer(logits.view(len(self.sentences), self.width, -1), live)
         tokens, places = self.choose(offer)
-        self.tokens = tokens.flatten()
-        rows = None if places is None else (places + self._first_rows).flatten()
+        over = self.done()
+        if self.stays_in_place:
+            self.over.copy_(over)
+            (live, self.live), (finished, self.finished) = (self.live, live), (self.finished, finished)
+            self._set(live, finished, tokens.flatten())
+        else:
+            self.over, self.tokens = over, tokens.flatten()
+        return None if places is None else (places + self._first_rows).flatten()
+
+    @torch.inference_mode()
+    def conclude(self) -> dict[int, Result]:
+        """The results of the sentences that are finished, by their places, which are free now.
+
+        Here the host waits for the device; before, only for a prefix.
+        """
         leaving = []
-        for place, (sentence, is_done) in enumerate(zip(self.sentences, self.done().tolist(), strict=True)):
+        for place, (sentence, is_over) in enumerate(zip(self.sentences, self.over.tolist(), strict=True)):
             if sentence:
                 sentence.step += 1
-                if is_done or sentence.step > sentence.limit:
+                if is_over or sentence.step > sentence.limit:
                     leaving.append(place)
-        return Decision(self._leave(leaving) if leaving else {}, rows)
+        return self._leave(leaving) if leaving else {}
 
     def _leave(self, leaving: list[int]) -> dict[int, Result]:
         where = torch.tensor(leaving, device=self.device)
@@ -136,22 +166,34 @@ class Search(ABC):
             assert sentence
             results[place] = _result(sentence, list(zip(*fields, strict=True)), self.settings)
             self.sentences[place] = None
-        self.live = self.live._replace(total=self.live.total.index_fill(0, where, -torch.inf))
+        self.live.total.index_fill_(0, where, -torch.inf)
         return results
+
+    def _set(self, live: Hypotheses, finished: Hypotheses, tokens: Tensor) -> None:
+        """Takes these for those that are there, or copies them there, if that is where they must stay."""
+        if not self.stays_in_place:
+            self.live, self.finished, self.tokens = live, finished, tokens
+            return
+        for place, new in zip((*self.live, *self.finished, self.tokens), (*live, *finished, tokens), strict=True):
+            place.copy_(new)
 
     def _regroup(self) -> None:
         """Makes what depends on which sentences there are; all that goes to the device beside the prefixes."""
-        limits = [sentence.limit if sentence else 0 for sentence in self.sentences]
-        numbers = [sentence.request.number if sentence else 0 for sentence in self.sentences]
-        self.limits = torch.tensor(limits, dtype=torch.long, device=self.device)  # [N]
-        self.numbers = torch.tensor(numbers, dtype=torch.long, device=self.device)
-        self._first_rows = torch.arange(len(limits), device=self.device)[:, None] * self.width
+        listed = [(sentence.limit, sentence.request.number) if sentence else (0, 0) for sentence in self.sentences]
+        table = torch.tensor(listed, dtype=torch.long, device=self.device).view(-1, 2)
+        if self.stays_in_place:
+            self._table.copy_(table)
+            return
+        self._table = table
+        self.limits, self.numbers = table[:, 0], table[:, 1]  # [N] each
+        self._first_rows = torch.arange(len(listed), device=self.device)[:, None] * self.width
         self._rules = Rules(
             self.sentences,
             limits=self.limits,
             settings=self.settings,
             end=self.end,
             at_end=not self.has_rivals,
+            on_device=self._on_device,
             device=self.device,
         )
 

@@ -23,6 +23,8 @@ class Precision(NamedTuple):
 
     def cast(self, device: torch.device) -> AbstractContextManager[Any]:
         """The context in which the model runs."""
+        if self.name == "tf32":
+            torch.set_float32_matmul_precision("high")  # for the whole process: nothing else is computed in it
         return nullcontext() if self.dtype is None else torch.autocast(device.type, dtype=self.dtype)
 
 

@@ -26,11 +26,12 @@ class TrainingSettings(Settings):
     cooldown: float = Field(default=0.0, ge=0, lt=1)
     gradient_clip: PositiveFloat | None = None
     label_smoothing: float = Field(default=0.1, ge=0, lt=1)
+    consistency: float = Field(default=0.0, ge=0)
     checkpoint_every: PositiveInt | None = None
     checkpoint_minutes: PositiveFloat | None = 10.0
     averaged_checkpoints: PositiveInt = 5
     seed: int = 1
-    precision: Literal["auto", "float32", "bf16", "fp16"] = "auto"
+    precision: Literal["auto", "float32", "tf32", "bf16", "fp16"] = "auto"
     compile: Literal["auto", "yes", "no"] = "auto"
 
 

@@ -22,7 +22,7 @@ SCORES, TRANSLATIONS = "test.json", "test.txt"
 def test(recipe: Recipe, around: Surroundings) -> None:
     """Translates and scores the test set; its scores go to the journal and, with the translations, into files."""
     assert recipe.test
-    translator = load(around.out, device=str(around.device))
+    translator = load(around.out, device=str(around.device), engine="torch")
     found = score_file(translator, recipe, recipe.test)
     _write(around.out / SCORES, json.dumps(found.table(), indent=2, ensure_ascii=False) + "\n")
     _write(around.out / TRANSLATIONS, "".join(f"{text}\n" for text in found.translations))

@@ -13,9 +13,9 @@ __all__ = ["Engine", "EngineFile", "Loaded", "engines", "open_engine"]
 
 
 def engines() -> list[str]:
-    """The names of all engines: the files with an `ENGINE`."""
+    """The names of all engines: the files with an `ENGINE`, `ctranslate2_float32.py` being `ctranslate2-float32`."""
     modules = (module.name for module in iter_modules(__path__))
-    return [name for name in modules if hasattr(import_module(f"{__name__}.{name}"), "ENGINE")]
+    return [name.replace("_", "-") for name in modules if hasattr(import_module(f"{__name__}.{name}"), "ENGINE")]
 
 
 def open_engine(name: str, loaded: Loaded) -> Engine:
@@ -28,6 +28,6 @@ def open_engine(name: str, loaded: Loaded) -> Engine:
 
 
 def _file(name: str) -> EngineFile:
-    file = import_module(f"{__name__}.{name}").ENGINE
+    file = import_module(f"{__name__}.{name.replace('-', '_')}").ENGINE
     assert isinstance(file, EngineFile)
     return file

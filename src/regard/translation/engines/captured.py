@@ -1,4 +1,4 @@
-"""A model's step captured as a CUDA graph: a step of some hundred small kernels is started as one."""
+"""Steps captured as CUDA graphs: the model's, the search's and the new order of the rows are started as one."""
 
 from __future__ import annotations
 
@@ -6,45 +6,60 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from regard.models.verbs import InPlace
+from regard.search import Search
 
 _WARM_UP = 2
+_KERNELS = [SDPBackend.EFFICIENT_ATTENTION, SDPBackend.MATH]  # these treat what is hidden as if it were not there
 
 
-class CapturedStep:
-    """The step of one model over one state, [N * width] -> [N * width, V]. The logits are overwritten by the next."""
+class CapturedSteps:
+    """The steps of one model and one search over one state, all of which stay in place."""
 
-    def __init__(self, model: InPlace, rows: int, *, device: torch.device) -> None:
-        self.model = model
-        self.tokens = torch.zeros(rows, dtype=torch.long, device=device)
+    def __init__(self, model: InPlace, search: Search) -> None:
+        self.model, self.search = model, search
         self.graph: torch.cuda.CUDAGraph | None = None
-        self.logits = torch.empty(0)
         self.capacity = 0
 
-    def __call__(self, tokens: Tensor, state: Any) -> tuple[Tensor, Any]:
-        """The same as the model's own step."""
+    def move(self, state: Any) -> Any:
+        """One step of all sentences."""
         self.model.before_step(state)
-        self.tokens.copy_(tokens)
-        if self.capacity != state.capacity:  # the state has grown into other tensors
+        if self.capacity != state.capacity:  # the state is new, or has grown into other tensors
             self._capture(state)
         assert self.graph is not None
         self.graph.replay()
         self.model.after_step(state)
-        return self.logits, state
+        return state
 
     def _capture(self, state: Any) -> None:
-        ages, seen = state.ages.clone(), state.seen.clone()
+        tensors = _changing(state, self.search)
+        before = [tensor.clone() for tensor in tensors]
         stream = torch.cuda.Stream()  # type: ignore[no-untyped-call]
         stream.wait_stream(torch.cuda.current_stream())
-        with torch.cuda.stream(stream):
+        with torch.cuda.stream(stream), sdpa_kernel(_KERNELS):
             for _ in range(_WARM_UP):
-                self.model.next_logits(self.tokens, state)
+                self._step(state)
         torch.cuda.current_stream().wait_stream(stream)
+        _restore(tensors, before)
         self.graph = torch.cuda.CUDAGraph()
-        state.ages.copy_(ages)
-        with torch.cuda.graph(self.graph):
-            self.logits = self.model.next_logits(self.tokens, state)
-        state.ages.copy_(ages)
-        state.seen.copy_(seen)
+        with torch.cuda.graph(self.graph), sdpa_kernel(_KERNELS):
+            self._step(state)
+        _restore(tensors, before)
         self.capacity = state.capacity
+
+    def _step(self, state: Any) -> None:
+        rows = self.search.move(self.model.next_logits(self.search.tokens, state))
+        if rows is not None:
+            state.reorder(rows)
+
+
+def _changing(state: Any, search: Search) -> list[Tensor]:
+    """What a step changes beside the columns of the cache that it writes again."""
+    return [state.ages, state.seen, *search.live, *search.finished, search.tokens, search.over]
+
+
+def _restore(tensors: list[Tensor], before: list[Tensor]) -> None:
+    for tensor, value in zip(tensors, before, strict=True):
+        tensor.copy_(value)

@@ -26,7 +26,8 @@ from regard.search import SearchSettings
 from regard.settings import Settings, nearest
 from regard.tokens import Tokenisers
 from regard.translation.engines.ctranslate2 import CTranslate2Engine
-from regard.translation.engines.engine import Engine, plain_requests
+from regard.translation.engines.engine import Engine, Loaded, plain_requests
+from regard.translation.engines.torch import TorchEngine
 
 COMPUTE_TYPES = ("int8", "float32")
 
@@ -55,6 +56,20 @@ class Verdict(Settings):
 class _Conversion(Settings):
     files: dict[str, str]  # name -> SHA-256
     verdict: Verdict
+
+
+def opened(loaded: Loaded, *, compute_type: str) -> tuple[CTranslate2Engine, Verdict]:
+    """The engine for what a Translator has loaded, with our own for what it cannot do, and how they compare."""
+    if len(loaded.members) > 1:
+        raise SettingsError("CTranslate2 searches with one model, and this is an ensemble.\n  Use engine = 'torch'.")
+    if loaded.device.type != "cpu":
+        raise SettingsError(
+            f"The engine CTranslate2 runs on processors, and the device is {loaded.device}.\n"
+            "  Use device = 'cpu', or engine = 'torch'."
+        )
+    (member,) = loaded.members
+    ours = TorchEngine(member.model, loaded.tokenisers, device=loaded.device)
+    return build(member, loaded.tokenisers, fallback=ours, compute_type=compute_type)
 
 
 def build(

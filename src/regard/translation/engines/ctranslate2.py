@@ -22,7 +22,7 @@ from regard.search import Hypothesis, Request, Result, SearchSettings
 from regard.search.length import limit
 from regard.tokens import Tokenisers
 from regard.tokens.tokeniser import SPECIAL
-from regard.translation.engines.engine import Engine, plain_requests
+from regard.translation.engines.engine import Engine, EngineFile, Loaded, plain_requests
 
 _BATCH_TOKENS = 1024  # source tokens, padding included, of the sentences that are searched side by side
 _END = SPECIAL[1]
@@ -196,3 +196,12 @@ def _hypothesis(found: _Found, settings: SearchSettings, longest: int) -> Hypoth
         repetition_stopped=False,
         constraints_met=True,
     )
+
+
+def _open(loaded: Loaded) -> Engine:
+    from regard.translation.engines.converted import opened  # it needs this file
+
+    return opened(loaded, compute_type="int8")[0]
+
+
+ENGINE = EngineFile(suits=lambda _: 0, open=_open)

@@ -9,8 +9,9 @@ Shapes: N places for sentences, each with as many hypotheses as the search is wi
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from copy import deepcopy
+from functools import partial
 from typing import Any, NamedTuple
 
 import torch
@@ -18,8 +19,9 @@ import torch
 from regard.batches.rows import rows_of
 from regard.models.verbs import InPlace
 from regard.search import Request, Result, Search, SearchSettings, build, decode_waiting
+from regard.search.length import limit
 from regard.tokens import Tokenisers
-from regard.translation.engines.captured import CapturedStep
+from regard.translation.engines.captured import CapturedSteps
 from regard.translation.engines.engine import Decoding, EngineFile, Loaded, plain_requests
 from regard.translation.engines.ensemble import Ensemble
 
@@ -47,7 +49,7 @@ class TorchEngine:
     ) -> None:
         self.model = model if precision is None else _in(precision, model)
         self.tokenisers, self.device, self.gpu_rows = tokenisers, device, gpu_rows
-        self._benches: dict[tuple[int, int], _Bench] = {}
+        self._benches: dict[tuple[int, SearchSettings], _Bench] = {}
 
     @torch.no_grad()
     def search(
@@ -79,47 +81,63 @@ class TorchEngine:
 
     def _on_a_gpu(self, sentences: list[list[int]], requests: Sequence[Request], search: Search) -> Found:
         """All sentences of one padded length after the other."""
-        places = max(1, self.gpu_rows // search.width)
-        group = max(1, int(places * _GPU_SHARE))
         for length in sorted({_padded(len(sentence)) for sentence in sentences}):
             numbers = [n for n, sentence in enumerate(sentences) if _padded(len(sentence)) == length]
-            bench = self._bench(length, places, search.width)
-
-            def start(entering: Sequence[int], numbers: list[int] = numbers, length: int = length) -> Any:
-                rows = [[sentences[numbers[n]]] for n in entering]
-                rows += [[[self.tokenisers.source.end]]] * (group - len(rows))
-                source = rows_of(rows, length=length).to(self.device)
-                state = self.model.start(self.model.encode(source), width=search.width)
-                return state.keep(torch.arange(len(entering), device=self.device))
-
+            bench = self._bench(length, search, [requests[number] for number in numbers])
             found = decode_waiting(
-                bench.step,
-                start,
+                self.model.step,
+                partial(self._entering, [sentences[number] for number in numbers], bench, length),
                 [requests[number] for number in numbers],
-                search,
-                places=places,
+                bench.search,
+                places=bench.places,
                 free=_GPU_SHARE,
                 state=bench.state,
+                room=bench.room,
+                move=bench.steps.move if bench.steps else None,
             )
-            yield from ((numbers[n], result) for n, result in found)
+            try:
+                yield from ((numbers[n], result) for n, result in found)
+            except BaseException:  # sentences are left in the places
+                self._benches.clear()
+                raise
 
-    def _bench(self, length: int, places: int, width: int) -> _Bench:
-        """Places for sources of this length, all free; made once, and used again."""
-        if (length, width) not in self._benches:
-            nothing = rows_of([[[self.tokenisers.source.end]]] * places, length=length).to(self.device)
-            state = self.model.start(self.model.encode(nothing), width=width)
-            step = self.model.step
-            if isinstance(self.model, InPlace):
-                step = CapturedStep(self.model, places * width, device=self.device)
-            self._benches[length, width] = _Bench(state, step)
-        return self._benches[length, width]
+    def _entering(self, sentences: list[list[int]], bench: _Bench, length: int, numbers: Sequence[int]) -> Any:
+        """The state of the sentences with these numbers, encoded among as many as always."""
+        group = max(1, int(bench.places * _GPU_SHARE))
+        rows = [[sentences[number]] for number in numbers]
+        rows += [[[self.tokenisers.source.end]]] * (group - len(rows))
+        state = self.model.start(self.model.encode(rows_of(rows, length=length).to(self.device)), width=bench.width)
+        return state.keep(torch.arange(len(numbers), device=self.device))
+
+    def _bench(self, length: int, search: Search, requests: Sequence[Request]) -> _Bench:
+        """Places for sources of this length, all free; those that can be captured are made once, and used again."""
+        plain = not any(request.prefix or request.banned or request.required for request in requests)
+        captured = plain and search.may_stay_in_place and isinstance(self.model, InPlace)
+        key = (length, search.settings)
+        if captured and key in self._benches:
+            return self._benches[key]
+        places = max(1, self.gpu_rows // search.width)
+        nothing = rows_of([[[self.tokenisers.source.end]]] * places, length=length).to(self.device)
+        state = self.model.start(self.model.encode(nothing), width=search.width)
+        if not captured:
+            return _Bench(places, search.width, state, search, None, None)
+        assert isinstance(self.model, InPlace)
+        own = build(search.settings, begin=search.begin, end=search.end, device=self.device)
+        room = limit(Request(source_length=length), search.settings) + 1
+        self.model.reserve(state, room)
+        self._benches[key] = _Bench(places, search.width, state, own, room, CapturedSteps(self.model, own))
+        return self._benches[key]
 
 
 class _Bench(NamedTuple):
     """Places for sentences, and what moves them on."""
 
+    places: int
+    width: int
     state: Any
-    step: Callable[[Any, Any], tuple[Any, Any]]
+    search: Search
+    room: int | None
+    steps: CapturedSteps | None
 
 
 def _padded(length: int) -> int:
