@@ -149,7 +149,7 @@ def write_packed(
 
     export(model, out, to="regard", quantization=stored_as)
     scores, signatures = _scores(out, data, device=device)
-    loaded = modelfolder.load(out)
+    loaded = modelfolder.load(model)  # what was scored is packed again, to the same bytes, with its scores and its card
     described = loaded.description
     modelfolder.save(
         out,
@@ -160,7 +160,7 @@ def write_packed(
         training=described.training,
         scores={**scores, "signatures": signatures},
         tokeniser=loaded.tokeniser,
-        card=_card(out.name, loaded, scores, signatures, tried=tried),
+        card=_card(out.name, loaded, scores, signatures, tried=tried, stored_as=stored_as),
         stored_as=stored_as,
     )
     size = sum(path.stat().st_size for path in out.rglob("*") if path.is_file())
@@ -184,13 +184,21 @@ def _scores(model: Path, data: Path, *, device: str | None) -> tuple[dict[str, d
     for name in TESTS:
         held_out = read_test(data / f"{name}.en-de.test.tsv.gz", languages)
         found = evaluate(translator, held_out, metrics=["bleu", "chrf"], perplexity=False)
-        scores[name] = {score.name: round(score.value, 2) for score in found.scores}
-        signatures |= {score.name: score.signature for score in found.scores}
+        scores[name] = {score.metric: round(score.value, 2) for score in found.scores}
+        signatures |= {score.metric: score.signature for score in found.scores}
         print(name, scores[name])
     return scores, signatures
 
 
-def _card(name: str, loaded: Any, scores: dict[str, dict[str, float]], signatures: dict[str, str], *, tried: str) -> str:
+def _card(
+    name: str,
+    loaded: Any,
+    scores: dict[str, dict[str, float]],
+    signatures: dict[str, str],
+    *,
+    tried: str,
+    stored_as: str,
+) -> str:
     source, target = ({"en": "English", "de": "German"}[loaded.description.languages[s]] for s in ("source", "target"))
     parameters = sum(parameter.numel() for parameter in loaded.model.parameters())
     steps = loaded.description.training["steps"]
@@ -198,7 +206,7 @@ def _card(name: str, loaded: Any, scores: dict[str, dict[str, float]], signature
     signed = "\n".join(f"- {metric}: `{signature}`" for metric, signature in signatures.items())
     parts = [
         f"# {name}\n\nTranslates {source} to {target}: everyday sentences, and the language of software. A Transformer "
-        f"with {parameters / 1e6:.1f} million parameters, stored as {loaded.description.stored_as}. It comes with Regard.",
+        f"with {parameters / 1e6:.1f} million parameters, stored as {stored_as}. It comes with Regard.",
         f'## Use\n\n```sh\necho "A sentence." | regard translate {name}\n```',
         f"## Scores\n\n| test set | BLEU | chrF |\n| --- | --- | --- |\n{rows}\n\n{signed}\n\nBeam 4, length penalty 0.6. "
         f"`regard evaluate {name} --test FILE` prints them; `recipes/shipped.py split` writes the files.",
