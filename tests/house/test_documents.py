@@ -2,6 +2,7 @@
 
 import gzip
 import re
+from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from typing import Any
 
@@ -90,3 +91,14 @@ def test_the_python_in_the_page_on_data_runs(tmp_path: Path, monkeypatch: pytest
     assert "    ...  # `after` is where to go on" in loading
     exec(loading.replace("...", "break"), names)  # noqa: S102
     assert names["after"] == (1, 0, 0)
+
+
+def test_the_pictures_in_the_documentation_are_what_the_program_draws() -> None:
+    folder = ROOT / "docs" / "pictures"
+    spec = spec_from_file_location("draw", folder / "draw.py")
+    assert spec
+    assert spec.loader
+    drawing = module_from_spec(spec)
+    spec.loader.exec_module(drawing)
+    assert {path.name for path in folder.glob("*.svg")} >= set(drawing.PICTURES)
+    assert [name for name, draw in drawing.PICTURES.items() if draw() != (folder / name).read_text()] == []

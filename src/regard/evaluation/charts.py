@@ -7,8 +7,7 @@ from html import escape
 from typing import NamedTuple
 
 from regard.evaluation.significance import Interval
-
-COLOURS = 6  # of the page's style; more systems than that begin again
+from regard.pages.document import COLOURS
 
 _HEIGHT = 150
 _TOP = 22

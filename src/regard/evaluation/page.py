@@ -8,10 +8,11 @@ from pathlib import Path
 
 from regard.evaluation.charts import Group, bars, whisker
 from regard.evaluation.comparison import SENTENCE_METRIC, Comparison, Example
-from regard.evaluation.document import document, labelled_text, marked, section, swatch
+from regard.evaluation.differences import marked
 from regard.evaluation.significance import Difference, Interval
 from regard.evaluation.slices import Slicing
 from regard.metrics import metric
+from regard.pages.document import document, labelled_text, section, swatch
 from regard.text.files import replacing
 
 _TO_THE_SENTENCES = "To the sentences that differ most"

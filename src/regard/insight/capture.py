@@ -13,10 +13,11 @@ step; there, attention over the source has the hypotheses of a sentence as its q
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import NamedTuple, Protocol
 
+import torch
 from torch import Tensor
 
 from regard.errors import SettingsError
@@ -52,23 +53,62 @@ class Head(NamedTuple):
         return cls(kind, int(numbers[0]), int(numbers[1]))
 
 
+def heads_named(model: Attending, text: str) -> list[Head]:
+    """The heads that `text` names, commas between them: `encoder.2.5` is one, `encoder.2` all of that layer's."""
+    attentions = model.attentions()
+    heads: dict[Head, None] = {}
+    for part in filter(None, (part.strip() for part in text.split(","))):
+        layer = next((name for name in attentions if str(name) == part), None)
+        if layer is None:
+            found = [Head.parse(part)]
+            _attention_of(found[0], attentions)
+        else:
+            found = [Head(layer.kind, layer.layer, head) for head in range(attentions[layer].heads)]
+        heads |= dict.fromkeys(found)
+    return list(heads)
+
+
+def heads_of(model: Attending) -> list[Head]:
+    """Every head of the model, in the order of its attentions."""
+    return [
+        Head(name.kind, name.layer, head)
+        for name, attention in model.attentions().items()
+        for head in range(attention.heads)
+    ]
+
+
 @contextmanager
-def watch(model: Attending) -> Iterator[dict[AttentionName, list[Lookup]]]:
-    """While it lasts, every use of attention is written down: queries, keys, values and the weights that were used."""
-    seen: dict[AttentionName, list[Lookup]] = {}
+def observing(model: Attending, see: Callable[[AttentionName, Lookup], Tensor]) -> Iterator[None]:
+    """While it lasts, `see` gets every use of attention, and returns the weights that are used."""
 
-    def recorder(name: AttentionName) -> Observer:
-        def record(lookup: Lookup) -> Tensor:
-            seen[name].append(lookup)
-            return lookup.weights
-
-        return record
+    def observer(name: AttentionName) -> Observer:
+        return lambda lookup: see(name, lookup)
 
     with ExitStack() as stack:
         for name, attention in model.attentions().items():
-            seen[name] = []
-            stack.enter_context(_observed(attention, recorder(name)))
+            stack.enter_context(_observed(attention, observer(name)))
+        yield
+
+
+@contextmanager
+def watch(model: Attending) -> Iterator[dict[AttentionName, list[Lookup]]]:
+    """While it lasts, every use of attention is written down: queries, keys, values and the weights that were used."""
+    seen: dict[AttentionName, list[Lookup]] = {name: [] for name in model.attentions()}
+
+    def record(name: AttentionName, lookup: Lookup) -> Tensor:
+        seen[name].append(lookup)
+        return lookup.weights
+
+    with observing(model, record):
         yield seen
+
+
+def merged(lookups: Sequence[Lookup]) -> Lookup:
+    """One lookup of all queries, where a model asks them one after the other over the same keys."""
+    if len(lookups) == 1:
+        return lookups[0]
+    query = torch.cat([lookup.query for lookup in lookups], dim=2)
+    return lookups[0]._replace(query=query, weights=torch.cat([lookup.weights for lookup in lookups], dim=2))
 
 
 @contextmanager

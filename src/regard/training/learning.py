@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from html import escape
 from typing import NamedTuple
 
-from regard.evaluation.document import swatch
+from regard.pages.document import swatch
 from regard.training import figures
 from regard.training.curves import Curve, chart
 from regard.training.history import Events, Point, Series, lowest, score_names, series

@@ -8,7 +8,8 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from regard.evaluation.document import document, labelled_text, marked, section
+from regard.evaluation.differences import marked
+from regard.pages.document import document, labelled_text, section
 from regard.text.files import replacing
 from regard.training import figures
 from regard.training.data import Counted, data_of

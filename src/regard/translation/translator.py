@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice, zip_longest
 from pathlib import Path
-from typing import Any, overload
+from typing import TYPE_CHECKING, Any, overload
 
 import torch
 
@@ -27,6 +27,9 @@ from regard.translation.protection import Protection
 from regard.translation.segments import Segmenter
 from regard.translation.texts import Asked, Texts
 from regard.translation.translation import Alternative, Scored, Translation
+
+if TYPE_CHECKING:
+    from regard.insight.attention import Attention
 
 __all__ = ["Alternative", "Scored", "Translation", "Translator", "load"]
 
@@ -53,6 +56,8 @@ class Translator:
             )
         if split_over < 1:
             raise SettingsError(f"split_over = {split_over}: it must be 1 word or more.")
+        self.folder = Path(paths[0])
+        self.name = self.folder.absolute().name
         self.device = _device(device)
         self.loaded = _load(tuple(map(shipped.find, paths)), self.device)
         self.models = tuple(member.model for member in self.loaded.members)
@@ -160,6 +165,29 @@ class Translator:
         while taken := list(islice(pairs, _WINDOW)):
             scored += self._scored(taken)
         return scored
+
+    def look(self, source: str, target: str | None = None, *, without: str = "", beam_size: int = 4) -> Attention:
+        """What the model looks at while it translates `source`, one sentence, or while it scores `target`.
+
+        `without` names heads or layers that are switched off: `encoder.2.5,decoder-source.0`.
+        """
+        from regard.insight.capture import heads_named
+        from regard.insight.look import look
+
+        if len(self.models) > 1:
+            raise SettingsError("an ensemble cannot be looked into.\n  Load one of its models alone, and look at that.")
+        return look(
+            self.model,
+            self.tokenisers,
+            source,
+            target,
+            device=self.device,
+            engine=self.engine,
+            off=heads_named(self.model, without),
+            search=self._within_positions(SearchSettings.read({"beam_size": beam_size}, where="look")),
+            name=self.name,
+            languages=self.languages,
+        )
 
     def _streamed(self, texts: Iterator[str], asked: Asked, window: int) -> Iterator[Translation]:
         while taken := list(islice(texts, window)):

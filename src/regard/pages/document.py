@@ -6,16 +6,19 @@ from collections.abc import Sequence
 from html import escape
 from importlib.resources import files
 
-from regard.evaluation.charts import COLOURS
-from regard.evaluation.differences import Change, word_differences
 from regard.version import __version__
 
-_TAGS = {Change.KEPT: "", Change.ADDED: "ins", Change.MISSING: "del"}
+COLOURS = 6  # of the style; more systems or curves than that begin again
 
 
-def document(*, title: str, header: str, sections: Sequence[str], skip: tuple[str, str], style: str = "") -> str:
-    """The page; `skip` is the section that whoever uses a keyboard can go to at once, and what it is called."""
-    shared = files("regard.evaluation").joinpath("page.css").read_text(encoding="utf-8")
+def document(
+    *, title: str, header: str, sections: Sequence[str], skip: tuple[str, str], style: str = "", script: str = ""
+) -> str:
+    """The page; `skip` is the section that whoever uses a keyboard can go to at once, and what it is called.
+
+    `script` is what makes it move, if anything does: elements that stand at the end of the body, HTML already.
+    """
+    shared = files("regard.pages").joinpath("page.css").read_text(encoding="utf-8")
     main = "\n".join(sections)
     return f"""<!doctype html>
 <html lang="en">
@@ -36,7 +39,7 @@ def document(*, title: str, header: str, sections: Sequence[str], skip: tuple[st
 {main}
 </main>
 <footer>Made with Regard {__version__}.</footer>
-</body>
+{script}</body>
 </html>
 """
 
@@ -55,17 +58,3 @@ def labelled_text(label: str, text: str, language: str) -> str:
     """A row of a `dl`: what the text is, and the text, both HTML already."""
     code = f' lang="{escape(language)}"' if language else ""
     return f'<dt>{label}</dt><dd dir="auto"{code}>{text}</dd>'
-
-
-def marked(text: str, references: Sequence[str]) -> str:
-    """The text with what differs from the reference marked; of several references, from the one that differs least."""
-    candidates = [word_differences(text, reference) for reference in references]
-    pieces = min(candidates, key=lambda pieces: sum(len(p.text) for p in pieces if p.change is not Change.KEPT))
-    result = "" if text.strip() else '<em class="nothing">nothing</em> '
-    for piece in pieces:
-        tag = _TAGS[piece.change]
-        body = escape(piece.text.rstrip())
-        before = " " if piece.change is Change.MISSING and result and not result.endswith(" ") else ""
-        after = " " if piece.change is Change.MISSING or piece.text[-1:].isspace() else ""
-        result += f"{before}<{tag}>{body}</{tag}>{after}" if tag else f"{body}{after}"
-    return result.strip()

@@ -1,0 +1,200 @@
+"""What heads do: each head's habits over a sample of sentences.
+
+Shapes: B sentences, H heads, T queries, S keys.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from regard.batches.rows import Batch
+from regard.errors import CorpusError
+from regard.insight.alignment import Links, align
+from regard.insight.attention import SOURCE_KIND
+from regard.insight.capture import Head, merged, watch
+from regard.insight.look import refuse_without_attention
+from regard.insight.sample import Sample
+from regard.insight.words import Tokens, by_words, is_punctuation, tokens_of
+from regard.models.verbs import AttentionName, Model
+from regard.tokens.tokeniser import Tokeniser
+
+COLUMNS = {
+    "entropy": "how undecided it is, in bits: 0 looks at one place alone, 3 at about eight",
+    "distance": "how many pieces away it looks",
+    "previous": "what the piece before gets",
+    "same": "what the piece at the same place gets; for the decoder itself, the one that was read last",
+    "next": "what the piece after gets",
+    "end": "what the end of the source gets",
+    "punctuation": "what punctuation gets",
+    "alignment": "of the words that have a word alignment, how many look most at a word that they are aligned with",
+}
+_SHARES = ("previous", "same", "next", "end", "punctuation", "alignment")
+
+
+@dataclass(frozen=True, kw_only=True)
+class HeadStatistics:
+    """The habits of one head: means over all queries of the sample; shares are from 0 to 1. See COLUMNS."""
+
+    head: Head
+    entropy: float
+    distance: float
+    previous: float
+    same: float
+    next: float
+    end: float | None  # the decoder's own text has no end yet
+    punctuation: float
+    alignment: float | None  # only of heads that look at the source
+
+    def table(self) -> dict[str, Any]:
+        """For programs."""
+        return {"head": str(self.head)} | {column: getattr(self, column) for column in COLUMNS}
+
+    def shown(self) -> dict[str, str]:
+        """For people."""
+        values = {column: getattr(self, column) for column in COLUMNS}
+        return {
+            column: "" if value is None else f"{100 * value:.0f} %" if column in _SHARES else f"{value:.2f}"
+            for column, value in values.items()
+        }
+
+
+@torch.no_grad()
+def head_statistics(
+    model: Model[Any, Any], sample: Sample, *, device: torch.device, alignments: Sequence[Links] | None = None
+) -> list[HeadStatistics]:
+    """The habits of every head; words are aligned by `alignments`, a set of links each pair, or else by the pairs."""
+    refuse_without_attention(model)
+    words = _Words(sample, alignments)
+    sums: dict[AttentionName, dict[str, Tensor]] = {}
+    for numbers, batch in sample.batches():
+        with watch(model) as seen:
+            model.states(batch.to(device))
+        marks = _marks(numbers, batch, sample)
+        for name, lookups in seen.items():
+            weights = merged(lookups).weights.cpu().double()
+            found = _sums(name, weights, batch, marks)
+            if name.kind == SOURCE_KIND:
+                found["alignment"] = words.hits(weights, numbers)
+            kept = sums.setdefault(name, {})
+            for column, values in found.items():
+                kept[column] = kept.get(column, torch.zeros_like(values)) + values
+    return [
+        _statistics(Head(name.kind, name.layer, head), found, head, words)
+        for name, found in sums.items()
+        for head in range(found["entropy"].size(0))
+    ]
+
+
+def by_column(statistics: Sequence[HeadStatistics], column: str) -> list[HeadStatistics]:
+    """Sorted by a column: entropy and distance from the lowest, shares from the highest; heads without it last."""
+    rising = column not in _SHARES
+
+    def place(each: HeadStatistics) -> tuple[bool, float]:
+        value = getattr(each, column)
+        return (True, 0.0) if value is None else (False, value if rising else -value)
+
+    return sorted(statistics, key=place)
+
+
+def _statistics(head: Head, found: dict[str, Tensor], number: int, words: _Words) -> HeadStatistics:
+    count = float(found["queries"])
+    means = {column: float(values[number]) / count for column, values in found.items() if values.dim()}
+    return HeadStatistics(
+        head=head,
+        entropy=means["entropy"],
+        distance=means["distance"],
+        previous=means["previous"],
+        same=means["same"],
+        next=means["next"],
+        end=means.get("end"),
+        punctuation=means["punctuation"],
+        alignment=float(found["alignment"][number]) / words.linked if "alignment" in found and words.linked else None,
+    )
+
+
+def _sums(name: AttentionName, weights: Tensor, batch: Batch, marks: dict[str, Tensor]) -> dict[str, Tensor]:
+    """[H] of each column, summed over all real queries of the batch."""
+    asking = batch.source if name.kind == "encoder" else batch.target
+    asked = "target" if name.kind == "decoder" else "source"
+    real = (asking.segments != 0).double()[:, None, :]  # [B, 1, T]
+    apart = torch.arange(weights.size(3))[None, :] - torch.arange(weights.size(2))[:, None]  # [T, S] key less query
+
+    def total(per_query: Tensor) -> Tensor:
+        return (per_query * real).sum(dim=(0, 2))
+
+    found = {
+        "queries": real.sum(),
+        "entropy": total(-torch.special.xlogy(weights, weights).sum(-1) / torch.log(torch.tensor(2.0))),
+        "distance": total((weights * apart.abs()).sum(-1)),
+        "punctuation": total((weights * marks[asked][:, None, None, :]).sum(-1)),
+    }
+    for column, offset in (("previous", -1), ("same", 0), ("next", 1)):
+        found[column] = total((weights * (apart == offset)).sum(-1))
+    if asked == "source":
+        found["end"] = total((weights * marks["end"][:, None, None, :]).sum(-1))
+    return found
+
+
+def _marks(numbers: Sequence[int], batch: Batch, sample: Sample) -> dict[str, Tensor]:
+    """[B, S] where the keys are punctuation, on either side, and where the source ends."""
+    marks = {"source": torch.zeros(batch.source.tokens.shape), "target": torch.zeros(batch.target.tokens.shape)}
+    marks["end"] = torch.zeros(batch.source.tokens.shape)
+    for row, number in enumerate(numbers):
+        source = sample.tokenisers.source.pieces(sample.source_ids[number])
+        target = sample.tokenisers.target.pieces(sample.target_ids[number])
+        marks["source"][row, : len(source)] = torch.tensor([float(is_punctuation(piece)) for piece in source])
+        marks["target"][row, 1 : len(target) + 1] = torch.tensor([float(is_punctuation(piece)) for piece in target])
+        marks["end"][row, len(source)] = 1.0
+    return {name: mark.double() for name, mark in marks.items()}
+
+
+class _Words:
+    """The words of every pair, and which of them belong together."""
+
+    def __init__(self, sample: Sample, alignments: Sequence[Links] | None) -> None:
+        apart = alignments is None  # aligners number what stands between spaces
+
+        def side(tokeniser: Tokeniser, ids: Sequence[list[int]]) -> list[Tokens]:
+            return [tokens_of(tokeniser, each, after=True, apart=apart) for each in ids]
+
+        self.sources = side(sample.tokenisers.source, sample.source_ids)
+        self.targets = side(sample.tokenisers.target, sample.target_ids)
+        self.links = (
+            align([each.words[:-1] for each in self.sources], [each.words[:-1] for each in self.targets])
+            if alignments is None
+            else _checked(alignments, self.sources, self.targets)
+        )
+        self.linked = sum(len({target for _, target in links}) for links in self.links)
+
+    def hits(self, weights: Tensor, numbers: Sequence[int]) -> Tensor:
+        """[H] how many aligned words look most at one of theirs."""
+        hits = torch.zeros(weights.size(1), dtype=torch.float64)
+        for row, number in enumerate(numbers):
+            source, target, links = self.sources[number], self.targets[number], self.links[number]
+            own = weights[row, :, : len(target.pieces), : len(source.pieces)]
+            best = by_words(own, target, source)[:, :, :-1].argmax(dim=-1).tolist()
+            aligned = {word for _, word in links}
+            for head, choices in enumerate(best):
+                hits[head] += sum((choices[word], word) in links for word in aligned)
+        return hits
+
+
+def _checked(alignments: Sequence[Links], sources: Sequence[Tokens], targets: Sequence[Tokens]) -> Sequence[Links]:
+    if len(alignments) < len(sources):
+        raise CorpusError(
+            f"there are alignments of {len(alignments):,} pairs, but {len(sources):,} pairs.\n  Give one line a pair."
+        )
+    for number, (links, source, target) in enumerate(zip(alignments, sources, targets, strict=False), start=1):
+        for link in links:
+            if link[0] >= len(source.words) - 1 or link[1] >= len(target.words) - 1:
+                raise CorpusError(
+                    f"the alignment of pair {number} links {link[0]}-{link[1]}, but the pair has "
+                    f"{len(source.words) - 1} and {len(target.words) - 1} words.\n"
+                    "  Words are what stands between spaces, counted from 0; give the text that was aligned."
+                )
+    return alignments

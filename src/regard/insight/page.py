@@ -1,0 +1,154 @@
+"""The page of a sentence: every attention of one translation, to be seen and touched. One file, no network.
+
+The HTML below holds what stands still; `script/` what moves, and the numbers come with the page as text
+(`encoding.py`).
+"""
+
+from __future__ import annotations
+
+import json
+from html import escape
+from importlib.resources import files
+from pathlib import Path
+
+from regard.insight.attention import Attention
+from regard.insight.encoding import encoded
+from regard.pages.document import document, section
+from regard.text.files import replacing
+
+LARGEST = 6_000_000  # bytes; what is only for the eye is left out of pages that would be larger
+_SCRIPTS = ("numbers.js", "drawing.js", "map.js", "large.js", "lookup.js", "start.js")
+
+KINDS = {
+    "encoder": ("The source reads itself", "encoder"),
+    "decoder": ("The translation reads itself", "decoder"),
+    "decoder-source": ("The translation reads the source", "decoder-source"),
+}
+
+_ALIGNMENT = """
+<p>Under each word of the translation: the word of the source that it looked at most. The fainter, the less sure.
+Choose one to see all that it looked at.</p>
+<ol class="gloss" id="gloss"></ol>
+"""
+
+_MAP = """
+<p>Each small picture is one head, and each head has learned to look at something else. Rows look, columns are looked
+at; the stronger the colour, the more. Choose one to see it large.</p>
+<div class="map" id="map"></div>
+"""
+
+_LARGE = """
+<div class="controls">
+<fieldset class="choice" id="view"><legend>Show as</legend>
+<label><input type="radio" name="view" value="heat" checked><span>Heat map</span></label>
+<label><input type="radio" name="view" value="lines"><span>Lines</span></label></fieldset>
+<fieldset class="choice" id="unit"><legend>Made of</legend>
+<label><input type="radio" name="unit" value="words" checked><span>Words</span></label>
+<label><input type="radio" name="unit" value="pieces"><span>Pieces</span></label></fieldset>
+<div class="scale" aria-hidden="true">
+<span>0 %</span><canvas id="scale" width="64" height="1"></canvas><span>100 %</span></div>
+</div>
+<figure class="large">
+<figcaption><h3 id="large-name"></h3><p id="large-about"></p></figcaption>
+<div class="stage" id="stage"></div>
+<p class="told" id="told" role="status"></p>
+</figure>
+<details id="numbers"><summary>The same as a table</summary>
+<div class="wide" tabindex="0" role="group" aria-label="Table of weights"></div></details>
+"""
+
+_LOOKUP = """
+<p>A dictionary gives the value of the one key that equals what you ask for. <b>Attention is a soft dictionary</b>: it
+asks how well <em>every</em> key fits, and gives a mixture of all values, most of the best ones.</p>
+<div class="controls"><label class="ask">Look up <select id="query"></select></label><span id="lookup-head"></span>
+<fieldset class="choice" id="step"><legend>Step</legend>
+<label><input type="radio" name="step" value="1"><span>1 Ask</span></label>
+<label><input type="radio" name="step" value="2"><span>2 Compare</span></label>
+<label><input type="radio" name="step" value="3"><span>3 Share out</span></label>
+<label><input type="radio" name="step" value="4" checked><span>4 Mix</span></label></fieldset></div>
+<p class="told" id="lookup-told" role="status"></p>
+<div class="lookup" id="lookup"></div>
+"""
+
+_HOW_TO_READ = """
+<details><summary>How to read this</summary>
+<p><b>A layer</b> rewrites every word in the light of the others, and a model has several, one after the other.
+In each, several <b>heads</b> look at the same time, each in its own way. Layers and heads are counted from 0, so
+<code>decoder-source.2.1</code> is head 1 of layer 2; <code>regard look --without decoder-source.2.1</code> switches it
+off.</p>
+<p><b>The translation is said word by word.</b> At each place the decoder has read the words before it, and says the
+next: so rows are named by the word that is said there, ⟨end⟩ last, and what it looks at in its own text are the words
+that it has read, ⟨start⟩ first. It cannot look ahead.</p>
+<p><b>Weights of a row add up to 100 %.</b> A word of several pieces gets what its pieces get together, and looks as its
+pieces do on average. Many heads rest on ⟨end⟩ or on a full stop where they have nothing to do.</p>
+<p><b>Looking is not explaining.</b> Weights say where a head takes its values from, not how much they matter in the
+end. To know that, switch the head off.</p>
+</details>
+"""
+
+
+def write_page(path: Path, attention: Attention) -> int:
+    """Writes the page, whole or not at all; its bytes are counted."""
+    content = page(attention).encode(errors="replace")
+    with replacing(path) as file:
+        file.write(content)
+    return len(content)
+
+
+def page(attention: Attention) -> str:
+    """The page."""
+    style = files("regard.insight").joinpath("page.css").read_text(encoding="utf-8")
+    sections = [section("map-heading", "All heads at a glance", _MAP)]
+    if attention.alignment():
+        sections.insert(0, section("alignment", "Where each word came from", _ALIGNMENT))
+    sections += [
+        section("large", "One head, large", _LARGE),
+        section("lookup-heading", "The lookup: how a head decides", _LOOKUP),
+        _HOW_TO_READ,
+    ]
+    return document(
+        title=f"Attention: {attention.text}",
+        header=_header(attention),
+        sections=sections,
+        skip=("large", "To the large picture"),
+        style=style,
+        script=_script(attention),
+    )
+
+
+def _header(attention: Attention) -> str:
+    off = ""
+    if attention.off:
+        off = f'<p class="remark">Switched off: <code>{escape(", ".join(map(str, attention.off)))}</code></p>'
+    source, target = (attention.languages.get(side, "") for side in ("source", "target"))
+    model = f"<p>What <b>{escape(attention.model)}</b> looked at while it translated</p>" if attention.model else ""
+    becomes = f'<span aria-label="becomes">→</span> {_quoted(attention.translation, target)}'
+    return f'{model}\n<h1>{_quoted(attention.text, source)}</h1>\n<p class="translation">{becomes}</p>\n{off}'
+
+
+def _quoted(text: str, language: str) -> str:
+    code = f' lang="{escape(language)}"' if language else ""
+    return f'<span dir="auto"{code}>{escape(text)}</span>'
+
+
+def _script(attention: Attention) -> str:
+    """The numbers, and what draws them."""
+    folder = files("regard.insight").joinpath("script")
+    program = "\n".join(folder.joinpath(name).read_text(encoding="utf-8") for name in _SCRIPTS)
+    numbers = _numbers(attention, strips=True)
+    if len(numbers) + len(program) > LARGEST - 100_000:
+        numbers = _numbers(attention, strips=False)
+    carried = f'<script type="application/json" id="data">{numbers}</script>'
+    return f'{carried}\n<script>\n"use strict";\n{program}</script>\n'
+
+
+def _numbers(attention: Attention, *, strips: bool) -> str:
+    table = {
+        "languages": attention.languages,
+        "tokens": {side: getattr(attention, side).table() for side in ("source", "said", "read")},
+        "kinds": [{"kind": kind, "title": KINDS[kind][0]} for kind in attention.kinds()],
+        "off": [str(head) for head in attention.off],
+        "alignment": [[each.said, each.source, round(each.weight, 4)] for each in attention.alignment()],
+        "attentions": [encoded(attention, name, strips=strips) for name in attention.lookups],
+    }
+    return json.dumps(table, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")

@@ -1,0 +1,1 @@
+"""What Regard's pages have in common."""
