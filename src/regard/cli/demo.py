@@ -36,9 +36,7 @@ def command(
     started = time.monotonic()
     folder = tour.new_folder(out)
     translated = _translate(console)
-    with console.status("Writing dates"):
-        languages = len(dates.LANGUAGES)
-    _heading(console, f"Learning to read dates, in {languages} languages, from nothing")
+    _heading(console, f"Learning to read dates, in {len(dates.LANGUAGES)} languages, from nothing")
     console.print(f"  mardi 5 mars 2024  [dim]->[/]  2024-03-05     [dim]{tour.PAIRS:,} examples, characters in, out[/]\n")
     translator = tour.train_on_dates(folder, steps=steps or tour.STEPS, view=lambda training: _Quiet(console, training))
     solved = tour.solve(translator)

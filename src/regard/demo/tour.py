@@ -117,9 +117,9 @@ def translate_examples() -> list[Translated]:
     return found
 
 
-def train_on_dates(folder: Path, *, steps: int = STEPS, pairs: int = PAIRS, view: Watch | None = None) -> Translator:
+def train_on_dates(folder: Path, *, steps: int, view: Watch | None = None) -> Translator:
     """Writes the dates into files in `folder`, and trains a model on them, by the same call as everybody else."""
-    _write(folder / "train.tsv", dates.for_training(pairs, seed=_SEED))
+    _write(folder / "train.tsv", dates.for_training(PAIRS, seed=_SEED))
     _write(folder / "valid.tsv", dates.for_testing(_VALIDATED, seed=_SEED + 1))
     _write(folder / "test.tsv", dates.for_testing(TESTED, seed=_SEED))
     finished = train(
@@ -140,9 +140,9 @@ def train_on_dates(folder: Path, *, steps: int = STEPS, pairs: int = PAIRS, view
     return load(folder / "model", device="cpu", engine="torch")
 
 
-def solve(translator: Translator, count: int = TESTED) -> Solved:
+def solve(translator: Translator) -> Solved:
     """What the model makes of dates in years and formats that it has never seen."""
-    tested = dates.for_testing(count, seed=_SEED)
+    tested = dates.for_testing(TESTED, seed=_SEED)
     return Solved(tested, [found.text for found in translator.translate([one.text for one in tested], beam_size=1)])
 
 

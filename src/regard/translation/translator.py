@@ -56,7 +56,7 @@ class Translator:
             )
         if split_over < 1:
             raise SettingsError(f"split_over = {split_over}: it must be 1 word or more.")
-        self.folder = Path(paths[0])
+        self.folder = shipped.find(paths[0])
         self.name = self.folder.absolute().name
         self.device = _device(device)
         self.loaded = _load(tuple(map(shipped.find, paths)), self.device)
