@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-SMALL = (
+TRANSFORMER = (
     "model.encoder_layers=1",
     "model.decoder_layers=1",
     "model.d_model=16",
@@ -16,6 +16,8 @@ SMALL = (
     "model.heads=2",
     "model.d_k=8",
     "model.d_v=8",
+)
+TRAINING = (
     "tokeniser.kind=words",
     "tokeniser.options={}",
     "training.batch_tokens=160",
@@ -26,6 +28,7 @@ SMALL = (
     "validation.translate_every=2",
     "validation.pairs=10",
 )
+SMALL = (*TRANSFORMER, *TRAINING)
 
 
 def corpus(path: Path, *, pairs: int = 300, seed: int = 0) -> Path:
@@ -40,9 +43,11 @@ def corpus(path: Path, *, pairs: int = 300, seed: int = 0) -> Path:
     return path
 
 
-def options(data: Path, out: Path, *more: str, settings: tuple[str, ...] = ()) -> list[str]:
-    """The arguments of a small `regard train`."""
-    sets = [part for setting in (*SMALL, *settings) for part in ("--set", setting)]
+def options(
+    data: Path, out: Path, *more: str, settings: tuple[str, ...] = (), small: tuple[str, ...] = SMALL
+) -> list[str]:
+    """The arguments of a small `regard train`; another architecture needs other `small` settings."""
+    sets = [part for setting in (*small, *settings) for part in ("--set", setting)]
     return ["train", str(data), "--source", "en", "--target", "de", "--out", str(out), "--preset", "tiny", *sets, *more]
 
 
@@ -50,12 +55,16 @@ def environment(cache: Path) -> dict[str, str]:
     return os.environ | {"REGARD_CACHE": str(cache), "OMP_NUM_THREADS": "1", "NO_COLOR": "1"}
 
 
-def command(data: Path, out: Path, *more: str, settings: tuple[str, ...] = ()) -> list[str]:
-    return [sys.executable, "-m", "regard", *options(data, out, *more, settings=settings)]
+def command(
+    data: Path, out: Path, *more: str, settings: tuple[str, ...] = (), small: tuple[str, ...] = SMALL
+) -> list[str]:
+    return [sys.executable, "-m", "regard", *options(data, out, *more, settings=settings, small=small)]
 
 
-def run(data: Path, out: Path, *more: str, settings: tuple[str, ...] = ()) -> subprocess.CompletedProcess[str]:
-    arguments = command(data, out, *more, settings=settings)
+def run(
+    data: Path, out: Path, *more: str, settings: tuple[str, ...] = (), small: tuple[str, ...] = SMALL
+) -> subprocess.CompletedProcess[str]:
+    arguments = command(data, out, *more, settings=settings, small=small)
     return subprocess.run(
         arguments, capture_output=True, text=True, env=environment(data.parent / "cache"), check=False, timeout=300
     )

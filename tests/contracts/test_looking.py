@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
 
+import regard
 from looking import SOURCE, TARGET, base_model_and_sixty_words, command, translator
 from pages import Reader
 from regard import SettingsError, TextError
@@ -299,3 +300,9 @@ def test_a_layer_names_all_of_its_heads(model: Translator) -> None:
         Head("encoder", 0, 0),
     ]
     assert heads_named(model.model, "") == []
+
+
+def test_an_ensemble_cannot_be_looked_into(model: Translator) -> None:
+    both = regard.load([model.folder, model.folder], device="cpu")
+    with pytest.raises(SettingsError, match=r"an ensemble cannot be looked into\.\n  Load one of its models alone"):
+        both.look(SOURCE)

@@ -59,7 +59,7 @@ def test_an_unknown_name_far_from_all_lists_them() -> None:
 def test_an_unknown_preset_and_architecture_are_told_with_the_nearest_name() -> None:
     with pytest.raises(SettingsError, match=r"preset 'bse': there is no such preset; did you mean 'base'\?"):
         presets.load("bse")
-    with pytest.raises(SettingsError, match="'recurent': there is no such architecture; the names are: transformer"):
+    with pytest.raises(SettingsError, match=r"'recurent': there is no such architecture; did you mean 'recurrent'\?"):
         models.read_settings({"architecture": "recurent"}, where="x")
 
 

@@ -272,7 +272,7 @@ def test_consistency_adds_the_divergence_of_two_predictions_and_nothing_where_th
         torch.manual_seed(1)
         without = LossOf(model, label_smoothing=0.1, consistency=1e-9).train()(batch)
         if dropout:
-            assert float(twice.smoothed) > float(without.smoothed) + 0.01
+            assert twice.smoothed.item() > without.smoothed.item() + 0.01
             torch.testing.assert_close(twice.likelihood, without.likelihood)
         else:
             torch.testing.assert_close(twice.smoothed, plain.smoothed)

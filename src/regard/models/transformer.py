@@ -444,4 +444,6 @@ def projection(inputs: int, outputs: int, *, bias: bool = True) -> nn.Linear:
     return linear
 
 
-ARCHITECTURE = Architecture(TransformerSettings, Transformer)
+ARCHITECTURE = Architecture(
+    TransformerSettings, Transformer, longest=lambda s: s.learned_positions if s.positions == "learned" else None
+)

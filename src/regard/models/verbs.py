@@ -159,8 +159,14 @@ class Observable(Protocol):
     observer: Observer | None
 
 
+def any_length(_: Any) -> None:
+    """There is no longest sentence."""
+
+
 class Architecture(NamedTuple):
     """What an architecture's file gives to the room: the class of its settings, and what builds its model from them."""
 
     settings: type[Settings]
     build: Callable[[Any], Model[Any, Any]]
+    shares_rows: bool = True  # whether a row can hold several sentences; else each gets a row of its own
+    longest: Callable[[Any], int | None] = any_length  # tokens of the longest sentence by its settings

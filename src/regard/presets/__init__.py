@@ -1,6 +1,8 @@
-"""Models and their training by name, one TOML file each: the paper's own, every row of its Table 3, and smaller ones.
+"""Models and their training by name, one TOML file each: the paper's own, every row of its Table 3, and smaller ones;
+and the models that it replaced.
 
 A file says `extends = "base"` and then only what differs. Every key is explained in the file that starts the chain.
+A `[model]` of another architecture takes nothing over, and explains its own keys.
 """
 
 from __future__ import annotations
@@ -12,12 +14,14 @@ from typing import Any, NamedTuple
 from regard.errors import SettingsError
 from regard.settings import nearest, read_toml
 
+Tables = dict[str, dict[str, Any]]
+
 
 class Preset(NamedTuple):
     """The tables of a preset, with everything that it extends."""
 
     name: str
-    tables: dict[str, dict[str, Any]]
+    tables: Tables
 
     @property
     def model(self) -> dict[str, Any]:
@@ -41,5 +45,12 @@ def load(name: str) -> Preset:
         raise SettingsError(f"preset {name!r}: there is no such preset; {nearest(name, names())}")
     tables = read_toml(Path(str(files(__name__))) / f"{name}.toml")
     extended = tables.pop("extends", None)
-    former = load(extended).tables if extended else {}
-    return Preset(name, {key: former.get(key, {}) | tables.get(key, {}) for key in former | tables})
+    return Preset(name, over(load(extended).tables if extended else {}, tables))
+
+
+def over(former: Tables, tables: Tables) -> Tables:
+    """What `former` says, and `tables` after it; but a model of another architecture takes nothing over."""
+    architectures = [table.get("model", {}).get("architecture") for table in (tables, former)]
+    if architectures[0] not in (None, architectures[1]):
+        former = former | {"model": {}}
+    return {name: former.get(name, {}) | tables.get(name, {}) for name in former | tables}

@@ -88,7 +88,7 @@ def decode_waiting(
         search.reserve(0)
 
 
-@torch.inference_mode()
+@torch.no_grad()
 def _moved(step: Step[StateT], state: StateT, search: Search) -> StateT:
     logits, state = step(search.tokens, state)
     rows = search.move(logits)

@@ -88,7 +88,7 @@ class Search(ABC):
         self._regroup()
         self.stays_in_place = room is not None
 
-    @torch.inference_mode()
+    @torch.no_grad()
     def admit(self, requests: Sequence[Request], *, places: Sequence[int] | None = None) -> None:
         """Sentences enter, behind those that are there or into free `places`."""
         for request in requests:
@@ -112,7 +112,7 @@ class Search(ABC):
                 self.sentences[place] = sentence
         self._regroup()
 
-    @torch.inference_mode()
+    @torch.no_grad()
     def keep(self, places: Sequence[int]) -> None:
         """Only these places remain, in this order."""
         where = torch.tensor(places, dtype=torch.long, device=self.device)
@@ -121,7 +121,7 @@ class Search(ABC):
         self.tokens = self.tokens.view(-1, self.width)[where].flatten()
         self._regroup()
 
-    @torch.inference_mode()
+    @torch.no_grad()
     def advance(self, logits: Tensor) -> Decision:
         """One step on, from the logits after what was said last: [N * W, V], which are overwritten."""
         rows = self.move(logits)
@@ -141,7 +141,7 @@ class Search(ABC):
             self.over, self.tokens = over, tokens.flatten()
         return None if places is None else (places + self._first_rows).flatten()
 
-    @torch.inference_mode()
+    @torch.no_grad()
     def conclude(self) -> dict[int, Result]:
         """The results of the sentences that are finished, by their places, which are free now.
 

@@ -85,7 +85,7 @@ class LossOf(nn.Module):
         smoothed, likelihood = smoothed_cross_entropy(logits, doubled.labels, self.label_smoothing)
         one, other = logits.log_softmax(-1).chunk(2)
         apart = ((one.exp() - other.exp()) * (one - other)).sum(-1) / 2  # the mean of both divergences
-        losses, plain = (part.unflatten(0, (2, -1)).mean(0) for part in (smoothed, likelihood))
+        losses, plain = (part.view(2, *batch.labels.shape).mean(0) for part in (smoothed, likelihood))
         return Losses(((losses + self.consistency * apart) * real).sum(), (plain * real).sum())
 
 

@@ -11,7 +11,7 @@ import torch
 
 from regard.errors import SettingsError
 
-_MUCH_WORK = 3e16  # operations; compiling takes as long as a GPU needs for about a tenth of this
+_MUCH_WORK = 2e15  # operations: about a minute on a GPU, if they are not compiled; compiling takes as long
 
 
 class Precision(NamedTuple):

@@ -26,7 +26,7 @@ from regard.text.pairs import Languages, Pair
 from regard.tokens import TokeniserSettings
 from regard.training.settings import ScoringSettings, TrainingSettings, ValidationSettings
 
-Tables = dict[str, dict[str, Any]]
+Tables = presets.Tables
 
 _PATHS = (("data", "files"), ("data", "valid"), ("data", "old"), ("test", "file"))
 
@@ -102,8 +102,7 @@ def merged(*layers: Tables) -> Tables:
     """Tables put together, each before the next."""
     tables: Tables = {}
     for layer in layers:
-        for name, table in layer.items():
-            tables[name] = tables.get(name, {}) | table
+        tables = presets.over(tables, layer)
     return tables
 
 

@@ -44,6 +44,7 @@ def run(recipe: Recipe, around: Surroundings, *, reasons: list[str], resume: boo
     around.journal.say(f"{len(corpora.training):,} sentence pairs to train on. {corpora.validation}")
     model, settings, architecture = _model(recipe, tokenisers, adapted)
     model = model.to(around.device)
+    shares_rows = models.architecture(architecture).shares_rows
     _check_disk(around.work, model, recipe)
     validation = Validation(
         model,
@@ -54,8 +55,9 @@ def run(recipe: Recipe, around: Surroundings, *, reasons: list[str], resume: boo
         device=around.device,
         precision=precision,
         processes=around.processes,
+        shares_rows=shares_rows,
     )
-    trainer = _trainer(recipe, around, model, settings, corpora, precision)
+    trainer = _trainer(recipe, around, model, settings, corpora, precision, shares_rows=shares_rows)
     if resume and trainer.resume():
         around.journal.say(f"Going on after step {trainer.progress.step:,}.")
     if not trainer.run(validation.look):
@@ -99,9 +101,16 @@ def _trainer(
     settings: Settings,
     corpora: Corpora,
     precision: Precision,
+    *,
+    shares_rows: bool,
 ) -> Trainer:
     training = recipe.training
-    loader = LoaderSettings(batch_tokens=training.batch_tokens, row_lengths=training.row_lengths, seed=training.seed)
+    loader = LoaderSettings(
+        batch_tokens=training.batch_tokens,
+        row_lengths=training.row_lengths,
+        share_rows=shares_rows,
+        seed=training.seed,
+    )
     optimisation = Optimisation(
         model,
         training,

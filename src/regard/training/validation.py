@@ -56,11 +56,12 @@ class Validation:
         device: torch.device,
         precision: Precision,
         processes: Processes,
+        shares_rows: bool = True,
     ) -> None:
         self.model, self.tokenisers, self.held_out, self.settings = model, tokenisers, held_out, settings
         self.device, self.precision, self.processes = device, precision, processes
         self.loss = LossOf(model, label_smoothing=training.label_smoothing)
-        self.batches = _one_epoch(held_out.corpus, training)
+        self.batches = _one_epoch(held_out.corpus, training, shares_rows=shares_rows)
         self._looks = 0
 
     def alone(self) -> Validation:
@@ -105,9 +106,11 @@ class Validation:
         return {score.metric: score.value for score in scored}, texts
 
 
-def _one_epoch(corpus: StoredCorpus, training: TrainingSettings) -> list[Batch]:
+def _one_epoch(corpus: StoredCorpus, training: TrainingSettings, *, shares_rows: bool) -> list[Batch]:
     """All batches of the corpus, once."""
-    settings = LoaderSettings(batch_tokens=training.batch_tokens, row_lengths=training.row_lengths, seed=0)
+    settings = LoaderSettings(
+        batch_tokens=training.batch_tokens, row_lengths=training.row_lengths, share_rows=shares_rows, seed=0
+    )
     batches = []
     for batch, after in Loader(corpus, settings).batches(Place()):
         batches.append(batch)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, overload
 
 import torch
 
-from regard import modelfolder, shipped
+from regard import modelfolder, models, shipped
 from regard.errors import ModelFolderError, SettingsError, TextError
 from regard.modelfolder import Description, ModelFolder
 from regard.search import SearchSettings
@@ -265,9 +265,12 @@ def _device(name: str | None) -> torch.device:
 
 
 def _positions(descriptions: Iterable[Description]) -> int | None:
-    """How many positions there are, where they are learned; None where there is no limit."""
-    learned = (d.settings["learned_positions"] for d in descriptions if d.settings.get("positions") == "learned")
-    return min(learned, default=None)
+    """How many tokens a sentence may have at most; None where there is no limit."""
+    limits = []
+    for description in descriptions:
+        architecture = models.architecture(description.architecture)
+        limits.append(architecture.longest(architecture.settings.read(description.settings, where="model")))
+    return min((limit for limit in limits if limit is not None), default=None)
 
 
 def _longest(descriptions: Sequence[Description]) -> int:
