@@ -14,9 +14,9 @@
     newstest2013.en-de.test.tsv.gz          news, which is in none of the training data: for honesty
     spyder.en-de.{train,valid,test}.tsv.gz  the strings of one program, Spyder, in no other file: for adapting
 
-Lines are held out by the SHA-256 of their English side, the lowest first, one translation of each. Nothing is trained on
-whose English or German side, letter case aside, is in a validation or test file. `pack` scores a trained model on the
-test sets, packs it to a byte a weight, and writes its card.
+Lines are held out by the SHA-256 of their English side, the lowest first, one translation of each. Nothing is trained
+on whose English or German side, letter case aside, is in a validation or test file. `pack` scores a trained model on
+the test sets, packs it to a byte a weight, and writes its card.
 """
 
 from __future__ import annotations
@@ -50,8 +50,8 @@ DATA = """\
 No sentence of theirs is in this folder; the weights were computed from them. The messages of Spyder were held out.
 """
 LIMITS = """\
-- It knows everyday sentences and the language of software. News, law, medicine and literature it does not know: the score
-  on news above says how far that goes.
+- It knows everyday sentences and the language of software. News, law, medicine and literature it does not know: the
+  score on news above says how far that goes.
 - It translates every line by itself, and never saw one of more than a paragraph.
 - Some sentences of Tatoeba were written by learners, and its translations are free at times; so are the model's.
 - A fluent translation can be wrong: names, numbers and negations deserve a second look.
@@ -204,16 +204,24 @@ def _card(
     steps = loaded.description.training["steps"]
     rows = "\n".join(f"| {test} | {found['bleu']:.1f} | {found['chrf']:.1f} |" for test, found in scores.items())
     signed = "\n".join(f"- {metric}: `{signature}`" for metric, signature in signatures.items())
+    what = (
+        f"Translates {source} to {target}: everyday sentences, and the language of software. A Transformer with "
+        f"{parameters / 1e6:.1f} million parameters, stored as {stored_as}. It comes with Regard."
+    )
+    printed = (
+        f"Beam 4, length penalty 0.6. `regard evaluate {name} --test FILE` prints them; `recipes/shipped.py split` "
+        "writes the files."
+    )
+    made = (
+        f"REGARD_DATA=data regard train --recipe recipes/shipped-{name}.toml --out runs/{name}\n"
+        f"REGARD_DATA=data python recipes/shipped.py pack runs/{name} src/regard/shipped/{name}"
+    )
     parts = [
-        f"# {name}\n\nTranslates {source} to {target}: everyday sentences, and the language of software. A Transformer "
-        f"with {parameters / 1e6:.1f} million parameters, stored as {stored_as}. It comes with Regard.",
+        f"# {name}\n\n{what}",
         f'## Use\n\n```sh\necho "A sentence." | regard translate {name}\n```',
-        f"## Scores\n\n| test set | BLEU | chrF |\n| --- | --- | --- |\n{rows}\n\n{signed}\n\nBeam 4, length penalty 0.6. "
-        f"`regard evaluate {name} --test FILE` prints them; `recipes/shipped.py split` writes the files.",
+        f"## Scores\n\n| test set | BLEU | chrF |\n| --- | --- | --- |\n{rows}\n\n{signed}\n\n{printed}",
         f"## Data\n\n{DATA}",
-        f"## Training\n\n```sh\nREGARD_DATA=data regard train --recipe recipes/shipped-{name}.toml --out runs/{name}\n"
-        f"REGARD_DATA=data python recipes/shipped.py pack runs/{name} src/regard/shipped/{name}\n```\n\n"
-        f"{steps:,} steps. All settings are in regard.json.",
+        f"## Training\n\n```sh\n{made}\n```\n\n{steps:,} steps. All settings are in regard.json.",
         *([f"## What was tried\n\n{tried.strip()}"] if tried.strip() else []),
         f"## Limits\n\n{LIMITS}",
     ]

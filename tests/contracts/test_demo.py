@@ -35,7 +35,13 @@ def test_the_demonstration_leaves_a_model_its_data_and_a_page(short: tuple[Path,
     assert (folder / "model" / "regard.json").is_file()
     assert len((folder / "test.tsv").read_text().splitlines()) == 50
     assert "mardi 5 mars 2024" in (folder / "attention.html").read_text()
-    for part in ("Learning to read dates", "step 12 of 12", "of 50 dates are right", "Looking inside", "What to type next"):
+    for part in (
+        "Learning to read dates",
+        "step 12 of 12",
+        "of 50 dates are right",
+        "Looking inside",
+        "What to type next",
+    ):
         assert part in told.output
     assert "in the box" not in told.output, "what is not shipped is not advertised"
 

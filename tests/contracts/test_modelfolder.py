@@ -127,7 +127,10 @@ def test_a_missing_description_means_another_kind_of_folder(folder: Path) -> Non
 
 
 def test_a_folder_that_is_not_there_is_named(tmp_path: Path) -> None:
-    with pytest.raises(ModelFolderError, match=r"nowhere: there is no such folder, and no model of that name is shipped\.\n  Give the path of a folder"):
+    with pytest.raises(
+        ModelFolderError,
+        match=r"nowhere: there is no such folder, and no model of that name is shipped\.\n  Give the path of a folder",
+    ):
         modelfolder.load(tmp_path / "nowhere")
 
 

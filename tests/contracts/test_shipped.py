@@ -110,7 +110,10 @@ def test_a_packed_model_is_small_and_translates_as_before(
 
 
 def test_eight_bits_lie_within_half_a_step_and_zeros_stay() -> None:
-    weights = {"matrix": torch.randn(5, 7) * torch.tensor([[1e-3], [1.0], [50.0], [0.0], [2.0]]), "vector": torch.ones(3)}
+    weights = {
+        "matrix": torch.randn(5, 7) * torch.tensor([[1e-3], [1.0], [50.0], [0.0], [2.0]]),
+        "vector": torch.ones(3),
+    }
     again = storage.unpacked(storage.packed(weights, "int8"))
     step = weights["matrix"].abs().amax(1, keepdim=True) / 127
     assert ((again["matrix"] - weights["matrix"]).abs() <= 0.5001 * step).all()
@@ -119,7 +122,9 @@ def test_eight_bits_lie_within_half_a_step_and_zeros_stay() -> None:
 
 
 def test_weights_that_do_not_fit_are_told() -> None:
-    with pytest.raises(SettingsError, match=r"big: its weights are too large for torch.float16\.\n  Store them as bfloat16"):
+    with pytest.raises(
+        SettingsError, match=r"big: its weights are too large for torch.float16\.\n  Store them as bfloat16"
+    ):
         storage.packed({"big": torch.tensor([1e6])}, "float16")
     with pytest.raises(SettingsError, match=r"stored_as = 'int9': weights cannot be stored so; did you mean 'int8'\?"):
         storage.packed({}, "int9")

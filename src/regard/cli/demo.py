@@ -37,7 +37,9 @@ def command(
     folder = tour.new_folder(out)
     translated = _translate(console)
     _heading(console, f"Learning to read dates, in {len(dates.LANGUAGES)} languages, from nothing")
-    console.print(f"  mardi 5 mars 2024  [dim]->[/]  2024-03-05     [dim]{tour.PAIRS:,} examples, characters in, out[/]\n")
+    console.print(
+        f"  mardi 5 mars 2024  [dim]->[/]  2024-03-05     [dim]{tour.PAIRS:,} examples, characters in, out[/]\n"
+    )
     translator = tour.train_on_dates(folder, steps=steps or tour.STEPS, view=lambda training: _Quiet(console, training))
     solved = tour.solve(translator)
     _show_solved(console, solved)
@@ -115,13 +117,17 @@ def _show_solved(console: Console, solved: Solved) -> None:
         table.add_row(Text(f"  {language}", style="dim"), Text(one.text), Text(said, style="bold"), mark)
     console.print(table)
     count = sum(one.iso == said for one, said in zip(solved.tested, solved.said, strict=True))
-    console.print(f"\n  [bold green]{100 * solved.share:.1f} %[/] of {len(solved.tested):,} dates are right ({count:,}).")
+    console.print(
+        f"\n  [bold green]{100 * solved.share:.1f} %[/] of {len(solved.tested):,} dates are right ({count:,})."
+    )
 
 
 def _show_seen(console: Console, shown: Written, seen: Seen) -> None:
     _heading(console, "Looking inside")
     console.print(Text(f"  {shown.text}: to write the month, head {seen.head} looks at {shown.month!r}."))
-    console.print(f"  [bold green]{100 * seen.here:.0f} %[/] of its attention is there; {100 * seen.share:.0f} % over many dates.")
+    console.print(
+        f"  [bold green]{100 * seen.here:.0f} %[/] of its attention is there; {100 * seen.share:.0f} % over many dates."
+    )
     console.print(Text(f"  All heads are on {seen.page} ({seen.size / 1e6:.1f} MB): open it in a browser."))
 
 

@@ -90,9 +90,14 @@ class Solved(NamedTuple):
     said: Sequence[str]
 
     @property
+    def right(self) -> int:
+        """How many are right."""
+        return sum(one.iso == said for one, said in zip(self.tested, self.said, strict=True))
+
+    @property
     def share(self) -> float:
-        """How many are right, from 0 to 1."""
-        return sum(one.iso == said for one, said in zip(self.tested, self.said, strict=True)) / len(self.tested)
+        """The same, from 0 to 1."""
+        return self.right / len(self.tested)
 
 
 class Seen(NamedTuple):
@@ -158,7 +163,7 @@ def look_at_the_month(translator: Translator, shown: Written, page: Path) -> See
 
 
 def new_folder(wanted: Path | None) -> Path:
-    """The folder that was asked for, if there is nothing; else the first of regard-demo, regard-demo-2, ... that is free."""
+    """The folder that was asked for, if nothing is there; without a wish, the first free one of regard-demo, -2, ..."""
     if wanted is None:
         numbered = (Path("regard-demo" if number == 1 else f"regard-demo-{number}") for number in range(1, 10_000))
         wanted = next(folder for folder in numbered if not folder.exists())

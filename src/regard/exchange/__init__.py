@@ -28,7 +28,7 @@ def exporters() -> list[str]:
 
 
 def export(model: str | Path, out: Path, *, to: str, quantization: str | None = None) -> None:
-    """Writes the model folder `model`, or the shipped model of that name, as the new folder `out` that another program reads."""
+    """Writes a model, by its folder or its shipped name, as the new folder `out` that another program reads."""
     if to not in exporters():
         raise SettingsError(f"to = {to!r}: there is no such exporter; {nearest(to, exporters())}")
     exporter: Exporter = import_module(f"{__name__}.{to}").EXPORT

@@ -60,7 +60,9 @@ def _gpus() -> list[Part]:
         if torch.version.cuda is None:
             mend = "If there is one, install a PyTorch that is built for it: https://pytorch.org/get-started"
             return [Part("GPU", "none", "this PyTorch is built for CPUs: small models only", mend)]
-        return [Part("GPU", "none", "small models only", "If there is one, install its driver: nvidia-smi must see it.")]
+        return [
+            Part("GPU", "none", "small models only", "If there is one, install its driver: nvidia-smi must see it.")
+        ]
     found = []
     for number in range(torch.cuda.device_count()):
         properties = torch.cuda.get_device_properties(number)
