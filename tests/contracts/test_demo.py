@@ -1,4 +1,4 @@
-"""`regard demo`, with few steps: its parts, and that it does not pass off what fell short. `make demo` runs it whole."""
+"""`regard demo` with few steps: its parts, and that it does not pass off what fell short. `make demo` runs it whole."""
 
 import re
 from pathlib import Path
@@ -46,8 +46,8 @@ def test_the_demonstration_leaves_a_model_its_data_and_a_page(short: tuple[Path,
     assert "in the box" not in told.output, "what is not shipped is not advertised"
 
 
-def test_what_to_type_next_works(short: tuple[Path, Result], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    folder, told = short
+def test_what_to_type_next_works(short: tuple[Path, Result]) -> None:
+    _, told = short
     commands = re.findall(r"^  (echo .*|regard .*?)(?:  |$)", told.output, flags=re.MULTILINE)
     assert len(commands) >= 4
     (evaluation,) = [line for line in commands if "evaluate" in line]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Self
 
@@ -12,22 +13,20 @@ from rich.table import Table
 from rich.text import Text
 
 if TYPE_CHECKING:
-    from datetime import date
     from types import TracebackType
 
     from regard.cli.live import PlainView, TerminalView
     from regard.demo.dates import Written
     from regard.demo.tour import Seen, Solved, Translated
     from regard.training.events import Event
+    from regard.training.settings import TrainingSettings
 
 _SHOWN_LANGUAGES = ("fr", "en", "ru", "el", "tr", "hu", "ja", "th", "hi", "ar")
 
 
 def command(
-    out: Annotated[
-        Path | None, typer.Option(help="A new folder for the model and the page; regard-demo, if left out.")
-    ] = None,
-    steps: Annotated[int | None, typer.Option(help="Fewer steps for the impatient: it learns less.")] = None,
+    out: Annotated[Path | None, typer.Option(help="A new folder for all of it; regard-demo, if left out.")] = None,
+    steps: Annotated[int | None, typer.Option(min=1, help="Another number of steps; fewer learn less.")] = None,
 ) -> None:
     """Train a Transformer on dates in many languages, test it on others, and look inside. It takes a minute or two."""
     from regard.demo import dates, tour
@@ -36,43 +35,37 @@ def command(
     started = time.monotonic()
     folder = tour.new_folder(out)
     translated = _translate(console)
-    _heading(console, f"Learning to read dates, in {len(dates.LANGUAGES)} languages, from nothing")
+    shown = dates.written(date(2024, 3, 5), "fr", "EEEE d MMMM y")
+    _heading(console, f"Learning to read dates in {len(dates.LANGUAGES)} languages, from nothing")
     console.print(
-        f"  mardi 5 mars 2024  [dim]->[/]  2024-03-05     [dim]{tour.PAIRS:,} examples, characters in, out[/]\n"
+        f"  {shown.text}  [dim]->[/]  {shown.iso}    [dim]{tour.PAIRS:,} examples, character by character[/]\n"
     )
     translator = tour.train_on_dates(folder, steps=steps or tour.STEPS, view=lambda training: _Quiet(console, training))
-    solved = tour.solve(translator)
+    with console.status("Reading dates"):
+        solved = tour.solve(translator)
     _show_solved(console, solved)
-    shown = dates.written(_day(), "fr", "EEEE d MMMM y")
-    seen = tour.look_at_the_month(translator, shown, folder / "attention.html")
+    with console.status("Looking inside"):
+        seen = tour.look_at_the_month(translator, shown, folder / "attention.html")
     _show_seen(console, shown, seen)
-    failures = _failures(translated, solved, seen)
     _show_next(console, folder)
-    console.print(f"[dim]All of it took {time.monotonic() - started:.0f} s.")
+    console.print(f"\n[dim]All of it took {time.monotonic() - started:.0f} s.")
+    failures = _failures(translated, solved, seen)
     for failure in failures:
         console.print(Text(f"This fell short: {failure}", style="red"))
     if failures:
         raise typer.Exit(1)
 
 
-def _day() -> date:
-    from datetime import date
-
-    return date(2024, 3, 5)
-
-
 class _Quiet:
-    """The live view of training without its messages: the files that are written are those of a demonstration."""
+    """The live view of training without its messages."""
 
-    def __init__(self, console: Console, training: object) -> None:
+    def __init__(self, console: Console, training: TrainingSettings) -> None:
         from regard.cli import live
-        from regard.training.settings import TrainingSettings
 
-        assert isinstance(training, TrainingSettings)
         self._view: TerminalView | PlainView = live.view(console, steps=training.steps)
 
     def show(self, event: Event) -> None:
-        """Steps and looks at other dates."""
+        """Steps, and looks at other dates."""
         from regard.training.events import Said, Saved
 
         if not isinstance(event, Said | Saved):
@@ -95,7 +88,7 @@ def _translate(console: Console) -> list[Translated]:
     with console.status("Translating"):
         translated = translate_examples()
     if translated:
-        _heading(console, "Translating with the models that are in the box")
+        _heading(console, "Translating with the models in the box")
         table = Table.grid(padding=(0, 2))
         for one in translated:
             table.add_row(Text(f"  {one.model}", style="dim"), Text(one.source), Text(one.text, style="bold"))
@@ -104,31 +97,28 @@ def _translate(console: Console) -> list[Translated]:
 
 
 def _show_solved(console: Console, solved: Solved) -> None:
+    """The first date of a few languages, and the share of all that are right."""
     _heading(console, "Reading dates in years and formats that it has never seen")
     shown: dict[str, tuple[Written, str]] = {}
     for one, said in zip(solved.tested, solved.said, strict=True):
-        if one.language in _SHOWN_LANGUAGES and (one.month or one.language in ("ja",)):
+        if one.month or one.language == "ja":
             shown.setdefault(one.language, (one, said))
     table = Table.grid(padding=(0, 2))
     for language in filter(shown.__contains__, _SHOWN_LANGUAGES):
         one, said = shown[language]
-        right = one.iso == said
-        mark = Text("right", style="green") if right else Text(f"no, {one.iso}", style="red")
+        mark = Text("right", style="green") if one.iso == said else Text(f"no, {one.iso}", style="red")
         table.add_row(Text(f"  {language}", style="dim"), Text(one.text), Text(said, style="bold"), mark)
     console.print(table)
-    count = sum(one.iso == said for one, said in zip(solved.tested, solved.said, strict=True))
-    console.print(
-        f"\n  [bold green]{100 * solved.share:.1f} %[/] of {len(solved.tested):,} dates are right ({count:,})."
-    )
+    console.print(f"\n  [bold green]{100 * solved.share:.1f} %[/] of {len(solved.tested):,} dates are right.")
 
 
 def _show_seen(console: Console, shown: Written, seen: Seen) -> None:
     _heading(console, "Looking inside")
     console.print(Text(f"  {shown.text}: to write the month, head {seen.head} looks at {shown.month!r}."))
-    console.print(
-        f"  [bold green]{100 * seen.here:.0f} %[/] of its attention is there; {100 * seen.share:.0f} % over many dates."
-    )
-    console.print(Text(f"  All heads are on {seen.page} ({seen.size / 1e6:.1f} MB): open it in a browser."))
+    told = f"of its attention is there; {100 * seen.share:.0f} % over many dates."
+    console.print(f"  [bold green]{100 * seen.here:.0f} %[/] {told}")
+    told = f"  All heads are on {seen.page} ({seen.size / 1e6:.1f} MB): open it in a browser."
+    console.print(Text(told), soft_wrap=True)
 
 
 def _failures(translated: list[Translated], solved: Solved, seen: Seen) -> list[str]:
@@ -156,16 +146,14 @@ def _show_next(console: Console, folder: Path) -> None:
     _heading(console, "What to type next")
     commands = [
         (f'echo "3. Oktober 2031" | regard translate {model}', "read another date"),
-        (f"regard evaluate {model} --test {folder}/test.tsv --metrics exact_match", "the same score again"),
-        ("regard train my.tsv --source en --target de --out my-model", "a translator from your own sentence pairs"),
+        (f"regard evaluate {model} --test {folder / 'test.tsv'} --metrics exact_match", "the same score again"),
+        ("regard train my.tsv --source en --target de --out my-model", "a translator from your own pairs"),
         ("regard doctor", "what this machine can do"),
     ]
     if "en-de" in shipped.names():
         commands.insert(0, ('echo "Where is the station?" | regard translate en-de', "the translator in the box"))
-    table = Table.grid(padding=(0, 2))
     for typed, what in commands:
-        table.add_row(Text(f"  {typed}", style="cyan"), Text(what, style="dim"))
-    console.print(table, soft_wrap=True)
+        console.print(Text.assemble((f"  {typed}", "cyan"), (f"  {what}", "dim")), soft_wrap=True)
 
 
 def _heading(console: Console, text: str) -> None:
