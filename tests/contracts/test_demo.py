@@ -20,7 +20,8 @@ def short(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Result]:
         patch.setenv("REGARD_CACHE", str(folder.parent / "cache"))
         patch.setenv("COLUMNS", "120")
         patch.setattr(tour, "PAIRS", 2_000)
-        patch.setattr(tour, "TESTED", 50)
+        for name, count in (("TESTED", 50), ("_VALIDATED", 10), ("_SEEN", 10)):
+            patch.setattr(tour, name, count)
         return folder, CliRunner().invoke(_application(), ["demo", "--out", str(folder), "--steps", "12"])
 
 

@@ -29,7 +29,7 @@ def run(arguments: list[str], piped: str | None) -> None:
     if arguments[0] == "train":
         arguments = [*arguments, "--steps", "3", "--device", "cpu"]
         if "--from" in arguments:
-            arguments += ["--set", "training.batch_tokens=160"]
+            arguments += ["--set", "training.batch_tokens=256", "--set", "training.row_lengths=[64]"]
         elif "dates" not in arguments:
             arguments += ["--preset", "tiny", *FEW]
     result = CliRunner().invoke(_application(), arguments, input=piped and piped + "\n")

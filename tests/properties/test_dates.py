@@ -41,7 +41,7 @@ def test_years_and_formats_that_are_tested_never_occur_in_training() -> None:
 def test_every_language_and_script_is_trained_and_tested() -> None:
     for found in (TRAINED, TESTED):
         assert {one.language for one in found} == set(dates.LANGUAGES)
-        for digit in "5٥۵५৫๕":
+        for digit in "5٥۵৫":
             assert any(digit in one.text for one in found)
     assert len(dates.LANGUAGES) >= 30
 
@@ -52,7 +52,7 @@ def test_every_language_and_script_is_trained_and_tested() -> None:
         ("fr", "EEEE d MMMM y", False, "mardi 5 mars 2024"),
         ("en", "MMMM d, y", False, "March 5, 2024"),
         ("ja", "y年M月d日", False, "2024年3月5日"),
-        ("hi", "d MMMM y", True, "५ मार्च २०२४"),
+        ("fa", "d MMM y", True, "۵ مارس ۲۰۲۴"),
         ("ru", "d MMMM y", False, "5 марта 2024"),
     ],
 )

@@ -23,24 +23,29 @@ from regard.text.normalisation import normalise
 
 LANGUAGES = (
     *("en", "de", "nl", "sv", "da"),
-    *("fr", "es", "it", "pt", "ro"),
+    *("fr", "es", "it", "ro", "nb"),
     *("pl", "cs", "ru", "uk", "el"),
-    *("fi", "hu", "tr", "id", "vi"),
+    *("hu", "tr", "id", "ms", "vi"),
     *("ar", "fa", "he", "hi", "bn"),  # scripts that are read from the right, digits of their own
     *("ka", "th", "zh", "ja", "ko"),
 )
 
 _CORES = (
-    *("d MMMM y", "d MMM y", "dd MMM y", "d. MMMM y", "d-MMM-y", "dd/MMM/y", "d.MMM.y"),
-    *("MMMM d, y", "MMM d y", "y MMMM d", "y, MMM d", "dd.MM.y", "d. M. y", "y-MM-dd", "y/MM/dd"),
+    *("d MMMM y", "d MMM y", "dd MMM y", "d. MMMM y", "d. MMM y", "d MMM, y"),
+    *("d-MMM-y", "dd/MMM/y", "d.MMM.y", "dd.MMMM.y"),
+    *("MMMM d, y", "MMM d, y", "MMM d y", "MMMM dd y", "y MMMM d", "y, MMM d", "y-MMM-dd"),
+    *("dd.MM.y", "y-MM-dd", "y/MM/dd"),
 )
 _SIGNED_CORES = ("y{0}M{1}d{2}", "y{0}MM{1}dd{2}", "y{0} M{1} d{2}", "y-MM-dd", "y/M/d", "y.MM.dd")
 _SIGNS = {"zh": "年月日", "ja": "年月日", "ko": "년월일"}  # after the year, the month and the day
-_FRAMES = ("{0}", "EEEE {0}", "EEEE, {0}", "EEE {0}", "EEE, {0}", "{0}, EEEE", "{0} (EEE)", "{0} EEE")
+_FRAMES = (
+    *("{0}", "EEEE {0}", "EEEE, {0}", "EEE {0}", "EEE, {0}"),
+    *("{0}, EEEE", "{0} EEE", "{0} (EEE)", "({0})"),
+)
 _EVERY, _KEPT = 5, 2  # of the ways to put a core into a frame, every fifth is kept for testing: EEEE d MMMM y is
 
 _LATIN = "0123456789"
-_DIGITS = {"ar": "٠١٢٣٤٥٦٧٨٩", "fa": "۰۱۲۳۴۵۶۷۸۹", "hi": "०१२३४५६७८९", "bn": "০১২৩৪৫৬৭৮৯", "th": "๐๑๒๓๔๕๖๗๘๙"}
+_DIGITS = {"ar": "٠١٢٣٤٥٦٧٨٩", "fa": "۰۱۲۳۴۵۶۷۸۹", "bn": "০১২৩৪৫৬৭৮৯"}  # beside the Latin ones
 _ONE_LETTER = re.compile("(?<!E)E(?!E)")  # another way to write EEE
 _FIRST_YEAR, _LAST_YEAR = 1900, 2099
 _OWN = ("full", "long", "medium", "short")
@@ -112,13 +117,14 @@ def _distinct(count: int, draw: random.Random, *, tested: bool) -> list[Written]
 
 
 def _drawn(draw: random.Random, *, tested: bool) -> Iterator[Written]:
-    """Dates without end; languages, and the formats of each, are equally frequent."""
+    """Dates without end. Languages are equally frequent, but for those with more digits to learn, in training."""
+    languages = LANGUAGES if tested else (*LANGUAGES, *_DIGITS)
     first, days = date(_FIRST_YEAR, 1, 1), (date(_LAST_YEAR, 12, 31) - date(_FIRST_YEAR, 1, 1)).days
     while True:
         day = first + timedelta(days=draw.randint(0, days))
         if tested_year(day.year) != tested:
             continue
-        language, own_digits = draw.choice(LANGUAGES), draw.random() < 0.5
+        language, own_digits = draw.choice(languages), draw.random() < 0.5
         yield written(day, language, draw.choice(formats(language, tested=tested)), own_digits=own_digits)
 
 
