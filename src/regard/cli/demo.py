@@ -114,7 +114,8 @@ def _show_solved(console: Console, solved: Solved) -> None:
 
 def _show_seen(console: Console, shown: Written, seen: Seen) -> None:
     _heading(console, "Looking inside")
-    console.print(Text(f"  {shown.text}: to write the month, head {seen.head} looks at {shown.month!r}."))
+    told = f"  {shown.text}: to write the month, head {seen.head} looks at {shown.month!r}."
+    console.print(Text(told), soft_wrap=True)
     told = f"of its attention is there; {100 * seen.share:.0f} % over many dates."
     console.print(f"  [bold green]{100 * seen.here:.0f} %[/] {told}")
     told = f"  All heads are on {seen.page} ({seen.size / 1e6:.1f} MB): open it in a browser."
