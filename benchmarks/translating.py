@@ -34,7 +34,6 @@ from regard.exchange.ctranslate2 import convert, tokens
 from regard.models.transformer import MultiHeadAttention, Transformer, TransformerSettings
 from regard.search import SearchSettings
 from regard.tokens import TokeniserSettings, train
-from regard.translation.engines.converted import build
 from regard.translation.translator import Translator
 
 DATA = Path(os.environ.get("REGARD_DATA", Path(__file__).parents[2] / "shared" / "data"))
@@ -175,34 +174,27 @@ def bare(folder: Path, compute_type: str, translator: Translator, texts: list[st
     return program
 
 
-def ours(folder: Path, compute_type: str | None, threads: int, search: SearchSettings) -> Program:
-    """Regard from text to text, by torch or by CTranslate2."""
-    translator = Translator(folder, device="cpu")
-    if compute_type:
-        loaded = modelfolder.load(folder)
-        engine, verdict = build(
-            loaded, translator.tokenisers, fallback=translator.engine, compute_type=compute_type, threads=threads
-        )
-        print(f"ctranslate2 {compute_type}: {verdict.equal} of {verdict.probes} probes are equal")
-        translator.engine = engine
+def ours(folder: Path, engine: str, search: SearchSettings) -> Program:
+    """Regard from text to text."""
+    translator = Translator(folder, device="cpu", engine=engine)
     return lambda texts: [found.text for found in translator.stream(texts, search=search)]
 
 
 def programs(folder: Path, texts: list[str], threads: int, work: Path, search: SearchSettings) -> dict[str, Program]:
-    translator = Translator(folder, device="cpu")
+    translator = Translator(folder, device="cpu", engine="torch")
     found: dict[str, Program] = {}
     theirs = marian(translator.model)  # type: ignore[arg-type]
     if theirs is None:
         print("transformers has no Marian with these settings, so it is left out.")
     else:
         found["transformers, generate"] = generating(theirs, translator, texts)
-    found["Regard, torch"] = ours(folder, None, threads, search)
+    found["Regard, torch"] = ours(folder, "torch", search)
     loaded = modelfolder.load(folder)
-    for compute_type in ("float32", "int8"):
+    for compute_type, engine in (("float32", "ctranslate2-float32"), ("int8", "ctranslate2")):
         converted = work / compute_type
         converted.mkdir()
         convert(loaded, translator.tokenisers, converted, quantization=compute_type)
-        found[f"Regard, ctranslate2 {compute_type}"] = ours(folder, compute_type, threads, search)
+        found[f"Regard, ctranslate2 {compute_type}"] = ours(folder, engine, search)
         found[f"CTranslate2 alone, {compute_type}"] = bare(converted, compute_type, translator, texts, threads)
     return found
 

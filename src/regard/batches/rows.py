@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -67,16 +68,18 @@ def rows_of(rows: Sequence[Sequence[Sentence]], *, length: int | None = None, pa
     fullest = max((sum(map(len, row)) for row in rows), default=0)
     length = fullest if length is None else length
     assert fullest <= length, f"a row of {fullest} tokens does not fit into {length}"
-    tokens = torch.full((len(rows), length), padding)
-    segments, positions = torch.zeros_like(tokens), torch.zeros_like(tokens)
+    filled = np.zeros((3, len(rows), length), dtype=np.int64)  # torch would take longer for each sentence
+    tokens, segments, positions = filled
+    tokens[:] = padding
+    count = np.arange(length)
     for r, row in enumerate(rows):
         end = 0
         for number, sentence in enumerate(row, start=1):
             start, end = end, end + len(sentence)
-            tokens[r, start:end] = torch.tensor(sentence, dtype=torch.long)
+            tokens[r, start:end] = sentence
             segments[r, start:end] = number
-            positions[r, start:end] = torch.arange(len(sentence))
-    return Rows(tokens, segments, positions)
+            positions[r, start:end] = count[: len(sentence)]
+    return Rows(*torch.from_numpy(filled))
 
 
 def batch_of(

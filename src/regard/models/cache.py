@@ -1,8 +1,9 @@
 """What an attending decoder keeps between two steps: keys and values, its own and those of the source.
 
-A step writes the keys and values of all rows side by side into one column of a ring, and nothing is moved afterwards:
-when a hypothesis goes on from another, only the table of what each has `seen` changes. So the hypotheses of a sentence
-are queries over one cache that they share, and a sentence may enter at any time, in the place of one that is finished.
+A step writes the keys and values of a sentence's hypotheses side by side into its next column, and nothing is moved
+afterwards: when a hypothesis goes on from another, only the table of what each has `seen` changes. So the hypotheses
+of a sentence are queries over one cache that they share, and a sentence may enter at any time, in the place of one
+that is finished. What a sentence meets in its place does not depend on when it entered.
 
 Shapes: N sentences, W = width hypotheses of each, C columns, H heads, S source positions, K width of a key or value.
 """
@@ -24,8 +25,6 @@ KeysAndValues = tuple[Tensor, Tensor]
 class DecoderState:
     """Everything a step needs beside the words said last."""
 
-    in_place = True
-
     def __init__(
         self, source: Sequence[KeysAndValues], source_allowed: Tensor, *, width: int, capacity: int = _FIRST_CAPACITY
     ) -> None:
@@ -33,13 +32,12 @@ class DecoderState:
         self.source_allowed = source_allowed  # [N, 1, 1, S] True where looking is allowed
         self.width = width
         self.capacity, self.grows = capacity, True
-        self.column = 0  # where the next step writes
-        self.used = 0  # columns that were written so far
         self.steps = 0
         sentences, device = len(source_allowed), source_allowed.device
         self.born = [0] * sentences  # at which step each sentence began
         self.ages = torch.zeros(sentences, dtype=torch.long, device=device)  # [N] words that each has said
-        self.now = torch.zeros(1, dtype=torch.long, device=device)  # the column, where a captured step reads it
+        self.places = torch.arange(sentences, device=device)  # [N]
+        self.columns = self.ages  # [N] where each writes; one that was left in its place for ever into the last column
         self.positions = source_allowed.new_zeros(0)  # [words, D] what the model adds to its words, by their age
         self.own: list[KeysAndValues] = []  # [N, H, C, W, K] for each layer, from the first step on
         self.seen = torch.zeros(sentences, width, capacity, width, dtype=torch.bool, device=device)
@@ -62,25 +60,23 @@ class DecoderState:
             self.own = [(self._empty(key), self._empty(value)) for key, value in self.source]
         if self.grows and self.oldest >= self.capacity:
             self._grow()
-        self.used = max(self.used, self.column + 1)
-        self.now.fill_(self.column)
 
     def write(self, layer: int, key: Tensor, value: Tensor) -> KeysAndValues:
         """Adds what each row has to say, [N, H, W, K] each, and gives all that was said: [N, H, columns * W, K]."""
         for cache, new in zip(self.own[layer], (key, value), strict=True):
-            cache.index_copy_(2, self.now, new[:, :, None].to(cache.dtype))
+            cache[self.places, :, self.columns] = new.to(cache.dtype)
         keys, values = (cache[:, :, : self._looked_at].flatten(2, 3) for cache in self.own[layer])
         return keys, values
 
     def allowed(self) -> Tensor:
         """[N, 1, W, columns * W] what each hypothesis has said, the newest column included."""
-        itself = torch.eye(self.width, dtype=torch.bool, device=self.seen.device).expand(len(self.seen), -1, -1)
-        self.seen.index_copy_(2, self.now, itself[:, :, None])
+        itself = torch.eye(self.width, dtype=torch.bool, device=self.seen.device)
+        self.columns = self.ages.clamp(max=self.capacity - 1)
+        self.seen[self.places, :, self.columns] = itself
         return self.seen[:, None, :, : self._looked_at].flatten(3)
 
     def end_step(self) -> None:
         """All sentences are a word older."""
-        self.column = (self.column + 1) % self.capacity
         self.steps += 1
 
     def reorder(self, rows: Tensor) -> DecoderState:
@@ -94,6 +90,7 @@ class DecoderState:
         self.own = [(key[sentences], value[sentences]) for key, value in self.own]
         self.source_allowed, self.seen = self.source_allowed[sentences], self.seen[sentences]
         self.ages, self.born = self.ages[sentences], [self.born[n] for n in sentences.tolist()]
+        self.places = self.places[: len(sentences)]
         return self
 
     def put(self, places: Tensor, newcomers: DecoderState) -> DecoderState:
@@ -119,21 +116,21 @@ class DecoderState:
         """How many columns a step looks at: on a GPU all of them, so that its shapes never change."""
         if self.seen.is_cuda:
             return self.capacity
-        return min(self.capacity, -(-self.used // _BLOCK) * _BLOCK)
+        return min(self.capacity, -(-(self.oldest + 1) // _BLOCK) * _BLOCK)
 
     def _empty(self, like: Tensor) -> Tensor:
         sentences, heads, _, width = like.shape
         return like.new_zeros(sentences, heads, self.capacity, self.width, width)  # not NaN: it is looked at, by 0
 
     def _grow(self) -> None:
-        """Twice the columns, the oldest first again."""
-        self.own = [(self._twice(key, 2), self._twice(value, 2)) for key, value in self.own]
-        self.seen = self._twice(self.seen, 2)
-        self.column, self.capacity = self.capacity, 2 * self.capacity
+        """Twice the columns."""
+        self.own = [(_twice(key), _twice(value)) for key, value in self.own]
+        self.seen = _twice(self.seen)
+        self.capacity *= 2
 
-    def _twice(self, cache: Tensor, dimension: int) -> Tensor:
-        in_order = torch.roll(cache, -self.column, dimension)
-        return torch.cat([in_order, torch.zeros_like(cache)], dimension)
+
+def _twice(cache: Tensor) -> Tensor:
+    return torch.cat([cache, torch.zeros_like(cache)], 2)
 
 
 def _longer(cache: Tensor, by: int) -> Tensor:

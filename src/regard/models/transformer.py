@@ -20,6 +20,7 @@ from torch.nn import functional as F
 from regard.errors import LengthError
 from regard.models.cache import DecoderState
 from regard.models.dropout import Dropout
+from regard.models.fused import fused_attention
 from regard.models.verbs import Architecture, AttentionName, Batch, Lookup, Observer, Rows
 from regard.settings import Settings
 
@@ -132,11 +133,9 @@ class Transformer(nn.Module):
     @torch.no_grad()
     def start(self, memory: Memory, *, width: int = 1) -> DecoderState:
         """A decoder that has said nothing; each row of the source holds one sentence. Keys are computed here, once."""
-        return DecoderState(
-            [layer.source_attention.keys_and_values(memory.states) for layer in self.decoder.layers],
-            (memory.segments != 0)[:, None, None],
-            width=width,
-        )
+        pairs = (layer.source_attention.keys_and_values(memory.states) for layer in self.decoder.layers)
+        source = [(key.contiguous(), value.contiguous()) for key, value in pairs]
+        return DecoderState(source, (memory.segments != 0)[:, None, None], width=width)
 
     @torch.no_grad()
     def step(self, tokens: Tensor, state: DecoderState) -> tuple[Tensor, DecoderState]:
@@ -296,7 +295,7 @@ def attention(
     query [B, H, T, K], key and value [B, H, S, K], allowed [B, 1, T or 1, S] -> [B, H, T, K of the values].
     """
     if observer is None:
-        return F.scaled_dot_product_attention(query, key, value, attn_mask=allowed)
+        return fused_attention(query, key, value, allowed)
     scores = query @ key.transpose(-2, -1) / math.sqrt(query.size(-1))
     if allowed is not None:
         scores = scores.masked_fill(~allowed, -math.inf)

@@ -141,7 +141,7 @@ def _believable(sentence: Sentence, before: Found, after: Found) -> bool:
 
 def _likelihood(found: Found) -> float:
     """The mean log-probability of its pieces."""
-    return found.hypothesis.total / len(found.hypothesis.logprobs)
+    return found.hypothesis.total / (len(found.hypothesis.ids) + 1)
 
 
 def _phrase(tokeniser: Tokeniser, text: str, placeholder: Placeholder) -> Phrase | None:

@@ -19,7 +19,7 @@ from regard.modelfolder import Description, ModelFolder
 from regard.search import SearchSettings
 from regard.tokens import Tokenisers
 from regard.translation.alignment import Aligner
-from regard.translation.engines import Loaded, open_engine
+from regard.translation.engines import Engine, Loaded, open_engine
 from regard.translation.finding import Finder
 from regard.translation.forced import Forced, aligning
 from regard.translation.glossary import Glossary
@@ -63,11 +63,11 @@ class Translator:
         self.models = tuple(member.model for member in self.loaded.members)
         self.model, self.description = self.models[0], self.loaded.members[0].description
         self.tokenisers, self.languages = self.loaded.tokenisers, self.description.languages
-        self.engine = open_engine(engine, self.loaded)
+        self._engine = open_engine(engine, self.loaded)
         self._most_positions = _positions([member.description for member in self.loaded.members])
         self._forced = Forced(self.models, self.tokenisers, device=self.device)
         aligner = Aligner(self._forced, self.tokenisers)
-        finder = Finder(self.engine, self.tokenisers.target)
+        finder = Finder(self._engine, self.tokenisers.target)
         most = _longest([member.description for member in self.loaded.members])
         self._texts = Texts(
             segmenter=Segmenter(self.tokenisers.source, split_over=split_over, most_pieces=most),
@@ -76,6 +76,11 @@ class Translator:
             aligner=aligner,
             tokenisers=self.tokenisers,
         )
+
+    @property
+    def engine(self) -> Engine:
+        """What searches."""
+        return self._engine
 
     @overload
     def translate(  # type: ignore[overload-overlap]  # a text is not meant as its characters

@@ -17,7 +17,7 @@ import triton.language as tl
 from torch import Tensor
 
 _BLOCK = 64
-_TILE = 4096  # words that are read at a time
+_TILE = 2048  # words that are read at a time
 
 
 @triton.jit  # type: ignore[untyped-decorator]
@@ -30,19 +30,22 @@ def _read_rows(  # type: ignore[no-untyped-def]
     logits += row * stride
     maxima += row * blocks_2
     within = tl.arange(0, tile_size)
-    highest = tl.full((), float("-inf"), tl.float32)
-    total = tl.full((), 0.0, tl.float32)
+    highest = tl.full((tile_size,), float("-inf"), tl.float32)  # each lane sums by itself, all together at the end
+    totals = tl.zeros((tile_size,), tl.float32)
     for first in range(0, vocabulary, tile_size):
         word = first + within
         tile = tl.load(logits + word, mask=word < vocabulary, other=float("-inf")).to(tl.float32)
-        above = tl.maximum(highest, tl.max(tile, 0))
+        above = tl.maximum(highest, tile)
         base = tl.where(above == float("-inf"), 0.0, above)
-        total = total * tl.exp(highest - base) + tl.sum(tl.exp(tile - base), 0)
+        totals = totals * tl.exp(highest - base) + tl.exp(tile - base)
         highest = above
         blocks = tl.max(tl.reshape(tile, (tile_size // block_size, block_size)), 1)
         place = first // block_size + tl.arange(0, tile_size // block_size)
         tl.store(maxima + place, blocks, mask=place < blocks_2)
-    tl.store(normalisers + row, highest + tl.log(total))
+    top = tl.max(highest, 0)
+    base = tl.where(top == float("-inf"), 0.0, top)
+    total = tl.sum(totals * tl.exp(highest - base), 0)
+    tl.store(normalisers + row, base + tl.log(total))
     tl.debug_barrier()
 
     block = tl.arange(0, blocks_2)
@@ -80,6 +83,6 @@ def read_rows(logits: Tensor, count: int) -> tuple[Tensor, Tensor, Tensor]:
     kernel[(rows,)](
         logits, maxima, normalisers, values, words, vocabulary, logits.stride(0),
         blocks_2=blocks, count=count, count_2=triton.next_power_of_2(count), tile_size=_TILE, block_size=_BLOCK,
-        num_warps=8,
+        num_warps=4,
     )  # fmt: skip
     return normalisers, values, words

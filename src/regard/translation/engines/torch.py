@@ -25,7 +25,7 @@ from regard.translation.engines.captured import CapturedSteps
 from regard.translation.engines.engine import Decoding, EngineFile, Loaded, plain_requests
 from regard.translation.engines.ensemble import Ensemble
 
-_CPU_TOKENS = 4096  # source tokens, padding included, for all hypotheses together
+_CPU_TOKENS = 8192  # source tokens, padding included, for all hypotheses together
 _GPU_ROWS = 4096  # hypotheses that are searched together, where sources are short and memory is plenty
 _PLENTY = 64 << 30  # bytes
 _FEWEST = 8  # places
@@ -50,8 +50,7 @@ class TorchEngine:
         gpu_rows: int | None = None,
     ) -> None:
         self.model = model if precision is None else _in(precision, model)
-        self.tokenisers, self.device = tokenisers, device
-        self.gpu_rows = _rows_for(device) if gpu_rows is None else gpu_rows
+        self.tokenisers, self.device, self.gpu_rows = tokenisers, device, gpu_rows
         self._benches: dict[tuple[int, SearchSettings], _Bench] = {}
 
     @torch.no_grad()
@@ -119,7 +118,8 @@ class TorchEngine:
         key = (length, search.settings)
         if captured and key in self._benches:
             return self._benches[key]
-        places = max(_FEWEST, self.gpu_rows // search.width * _GPU_LENGTHS[0] // length)
+        rows = self.gpu_rows or _rows_for(self.device)
+        places = max(_FEWEST, rows // search.width * _GPU_LENGTHS[0] // length)
         nothing = rows_of([[[self.tokenisers.source.end]]] * places, length=length).to(self.device)
         state = self.model.start(self.model.encode(nothing), width=search.width)
         if not captured:
@@ -145,8 +145,6 @@ class _Bench(NamedTuple):
 
 def _rows_for(device: torch.device) -> int:
     """How many hypotheses fit: fewer on a GPU with less memory."""
-    if device.type != "cuda":
-        return 0
     memory = torch.cuda.get_device_properties(device).total_memory
     return next(
         rows for rows in (_GPU_ROWS >> n for n in range(8)) if rows <= 256 or rows * _PLENTY <= memory * _GPU_ROWS
