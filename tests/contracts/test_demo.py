@@ -35,7 +35,9 @@ def test_the_demonstration_leaves_a_model_its_data_and_a_page(short: tuple[Path,
     folder, told = short
     assert (folder / "model" / "regard.json").is_file()
     assert len((folder / "test.tsv").read_text().splitlines()) == 50
-    assert "mardi 5 mars 2024" in (folder / "attention.html").read_text()
+    page = (folder / "attention.html").read_text()
+    assert "mardi 5 mars 2024" in page
+    assert re.search(r'"first":{"kind":"decoder-source","layer":\d,"head":\d,"piece":6}', page), "opens at the month"
     for part in (
         "Learning to read dates",
         "step 12 of 12",

@@ -15,7 +15,8 @@ from regard.demo import dates
 from regard.demo.dates import Written
 from regard.errors import SettingsError
 from regard.insight.attention import Attention
-from regard.insight.page import write_page
+from regard.insight.capture import Head
+from regard.insight.page import First, write_page
 from regard.training.events import View
 from regard.training.settings import TrainingSettings
 from regard.training.train import train
@@ -105,7 +106,7 @@ class Solved(NamedTuple):
 class Seen(NamedTuple):
     """Where the month's digits look: the head that does it best, and its share on the month's name."""
 
-    head: str
+    head: Head
     share: float  # over many dates
     here: float  # in the date of the page
     page: Path
@@ -161,7 +162,8 @@ def look_at_the_month(translator: Translator, shown: Written, page: Path) -> See
     means = {head: sum(share[head] for share in shares) / len(shares) for head in heads}
     best = max(heads, key=means.__getitem__)
     seen = translator.look(shown.text)
-    return Seen(best, means[best], _shares(seen, shown)[best], page, write_page(page, seen))
+    size = write_page(page, seen, first=First(best, MONTH.stop - 1))
+    return Seen(best, means[best], _shares(seen, shown)[best], page, size)
 
 
 def new_folder(wanted: Path | None) -> Path:
@@ -175,12 +177,12 @@ def new_folder(wanted: Path | None) -> Path:
     return wanted
 
 
-def _shares(seen: Attention, one: Written) -> dict[str, float]:
+def _shares(seen: Attention, one: Written) -> dict[Head, float]:
     """For each head: how much of its attention is on the month's name, while it says the two digits of the month."""
     start = one.text.index(one.month)
     name = slice(start, start + len(one.month))
     return {
-        f"{attention}.{number}": float(head[MONTH, name].sum(-1).mean())
+        Head(attention.kind, attention.layer, number): float(head[MONTH, name].sum(-1).mean())
         for attention, lookup in seen.lookups.items()
         if attention.kind == "decoder-source"
         for number, head in enumerate(lookup.weights)  # [T, S] each
