@@ -13,6 +13,12 @@ from runs import SMALL, corpus
 
 ROOT = Path(__file__).parents[2]
 FEW = [part for setting in SMALL for part in ("--set", setting)]
+FEW_OF_DATES = [
+    part
+    for setting in SMALL
+    if not setting.startswith("tokeniser")
+    for part in ("--set", setting.replace("[16,32]", "[64]"))
+]
 
 
 def commands(guide: str) -> list[tuple[list[str], str | None]]:
@@ -30,8 +36,9 @@ def run(arguments: list[str], piped: str | None) -> None:
         arguments = [*arguments, "--steps", "3", "--device", "cpu"]
         if "--from" in arguments:
             arguments += ["--set", "training.batch_tokens=256", "--set", "training.row_lengths=[64]"]
-        elif "dates" not in arguments:
-            arguments += ["--preset", "tiny", *FEW]
+        else:
+            few = FEW if "dates" not in arguments else FEW_OF_DATES
+            arguments += ["--preset", "tiny", *few]
     result = CliRunner().invoke(_application(), arguments, input=piped and piped + "\n")
     assert result.exit_code == 0 or (arguments[0] == "check" and result.exit_code == 1), (arguments, result.output)
     assert result.exception is None or isinstance(result.exception, SystemExit)

@@ -188,6 +188,29 @@ def test_the_recipes_are_right_and_their_models_small_enough(name: str) -> None:
     assert count * 1.05 < recipe_script().LARGEST
 
 
+def test_the_recipe_of_adapting_starts_from_the_model_of_that_name(
+    place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (place / NAME).rename(place / "en-de")
+    monkeypatch.setenv("REGARD_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("REGARD_DATA", str(tmp_path))
+    draw = random.Random(4)  # noqa: S311
+    for name, count in (
+        ("en-de.train", 40),
+        ("spyder.en-de.train", 20),
+        ("spyder.en-de.valid", 5),
+        ("spyder.en-de.test", 5),
+    ):
+        lines = [sentence(draw) for _ in range(count)]
+        text = "".join(f"{line}\t{translation(line)}\n" for line in lines)
+        (tmp_path / f"{name}.tsv.gz").write_bytes(gzip.compress(text.encode()))
+    recipe = ROOT / "recipes" / "adapt-spyder.toml"
+    assert train(recipe=recipe, out="adapted", steps=2, device="cpu")
+    assert "It started from `en-de`" in Path("adapted/README.md").read_text()
+    scores = json.loads(Path("adapted/test.json").read_text())["scores"]
+    assert {score["metric"] for score in scores} == {"bleu", "chrf"}
+
+
 def test_a_trained_model_is_scored_packed_and_described(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     script = recipe_script()
     made = corpus(tmp_path / "train.tsv", pairs=120)

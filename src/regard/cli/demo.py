@@ -28,7 +28,7 @@ def command(
     out: Annotated[Path | None, typer.Option(help="A new folder for all of it; regard-demo, if left out.")] = None,
     steps: Annotated[int | None, typer.Option(min=1, help="Another number of steps; fewer learn less.")] = None,
 ) -> None:
-    """Train a Transformer on dates in many languages, test it on others, and look inside. It takes two minutes or so."""
+    """Train a Transformer on dates in many languages, test it on others, and look inside, in two minutes or so."""
     from regard.demo import dates, tour
 
     console = Console(highlight=False)

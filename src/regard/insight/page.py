@@ -97,7 +97,7 @@ class First(NamedTuple):
 
 
 def write_page(path: Path, attention: Attention, *, first: First | None = None) -> int:
-    """Writes the page, whole or not at all; its bytes are counted. Without `first`, it opens with the whole sentence."""
+    """Writes the page, whole or not at all; its bytes are counted. Without `first`, it opens with all that was said."""
     content = page(attention, first=first).encode(errors="replace")
     with replacing(path) as file:
         file.write(content)
