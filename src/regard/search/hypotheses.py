@@ -50,8 +50,10 @@ class Hypotheses(NamedTuple):
 
     def pick(self, places: Tensor) -> Hypotheses:
         """[N, K] -> for each sentence, those at its K places."""
-        sentences = torch.arange(len(places), device=places.device)[:, None]
-        return Hypotheses(*(field[sentences, places] for field in self))
+        width = self.total.size(1)
+        rows = (torch.arange(len(places), device=places.device)[:, None] * width + places).flatten()
+        shape = places.shape
+        return Hypotheses(*(field.flatten(0, 1).index_select(0, rows).view(*shape, *field.shape[2:]) for field in self))
 
     def replaced(self, where: Tensor, others: Hypotheses) -> Hypotheses:
         """The others where [N, W] says so."""

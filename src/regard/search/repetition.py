@@ -20,6 +20,8 @@ class RepetitionGuard:
         self._words = (self.looks_back - 1 - back).expand(cycle, -1)  # [C, L - C] the places of the words, ...
         self._earlier = self._words - periods  # ... and of those one period earlier, which they repeat
         self._irrelevant = back >= periods * (copies - 1)
+        self._last = self.looks_back - 1 - periods[:, 0]  # [C] the word one period before the last, ...
+        self._last_of_first = self.looks_back - 1 - (copies - 1) * periods[:, 0]  # ... and the last of the first copy
         self._first = self.looks_back - copies * periods[:, 0]  # [C] where the first copy starts
         self._next = self.looks_back - periods[:, 0]  # [C] the word that would begin another copy
 
@@ -33,7 +35,14 @@ class RepetitionGuard:
 
         Gives the highest logit that was taken, [N, W]; -inf where nothing was.
         """
+        if recent.device.type == "cpu" and not self._may_repeat(recent):
+            return logits.new_full(recent.shape[:2], -torch.inf)
         goes_on, words = self.cycles(recent), recent[..., self._next].clamp(min=0)
         taken = logits.gather(2, words).masked_fill(~goes_on, -torch.inf)
         logits.scatter_add_(2, words, torch.zeros_like(taken).masked_fill(goes_on, -torch.inf))
         return taken.amax(-1)
+
+    def _may_repeat(self, recent: Tensor) -> bool:
+        """Whether the last word was also said one period earlier, and at the end of the first copy: little work."""
+        last = recent[..., -1:]
+        return bool(((recent[..., self._last] == last) & (recent[..., self._last_of_first] == last)).any())
