@@ -27,10 +27,11 @@ from safetensors.torch import load as load_tensors
 from safetensors.torch import save as save_tensors
 from torch import Tensor
 
-from regard import models
+from regard import models, shipped
 from regard.errors import ModelFolderError
 from regard.models.verbs import Model
 from regard.settings import Settings
+from regard.storage import packed, unpacked
 from regard.version import __version__
 
 FORMAT = 1
@@ -60,6 +61,7 @@ class Description(Settings):
     languages: dict[str, str] = Field(default_factory=dict)  # source, target
     training: dict[str, Any] = Field(default_factory=dict)  # data, counts, command
     scores: dict[str, Any] = Field(default_factory=dict)  # metric with signature -> value
+    stored_as: str = "float32"  # the numbers on disk; they are computed with in float32
     files: dict[str, Stored]
 
 
@@ -69,6 +71,7 @@ class ModelFolder(NamedTuple):
     model: Model[Any, Any]
     description: Description
     tokeniser: dict[str, bytes]  # file name -> content
+    card: str = ""
 
 
 def save(
@@ -82,18 +85,18 @@ def save(
     scores: Mapping[str, Any] | None = None,
     tokeniser: Mapping[str, bytes] | None = None,
     card: str = "",
-    dtype: torch.dtype | None = None,
+    stored_as: str = "float32",
     beside_others: bool = False,
 ) -> None:
     """Writes the model folder, whole or not at all; one that is there already is replaced, anything else is not.
 
-    `dtype` is that of the weights on disk, if another than the model's; half of float32 loses little. `beside_others`
-    leaves other files in the folder where they are; then it is a model folder from the moment the last file is there.
+    `stored_as` says how small the weights are on disk (`storage.py`). `beside_others` leaves other files in the folder
+    where they are; then it is a model folder from the moment the last file is there.
     """
     folder = folder.absolute()
     if not beside_others:
         _refuse_to_replace_something_else(folder)
-    contents = {WEIGHTS: save_tensors(_weights(model, dtype))}
+    contents = {WEIGHTS: save_tensors(packed(_weights(model), stored_as))}
     contents |= {f"{TOKENISER}/{name}": content for name, content in (tokeniser or {}).items()}
     description = Description(
         format=FORMAT,
@@ -103,6 +106,7 @@ def save(
         languages=dict(languages or {}),
         training=dict(training or {}),
         scores=dict(scores or {}),
+        stored_as=stored_as,
         files={name: Stored(bytes=len(content), sha256=_sha256(content)) for name, content in contents.items()},
     )
     contents[DESCRIPTION] = _sealed(description.model_dump(mode="json"))
@@ -113,31 +117,34 @@ def save(
         _write_whole(folder, contents)
 
 
-def load(folder: Path, *, device: torch.device | str = "cpu") -> ModelFolder:
-    """Reads and checks a model folder; the model is ready to use, in float32."""
+def load(model: str | Path, *, device: torch.device | str = "cpu") -> ModelFolder:
+    """Reads and checks a model folder, or the shipped model of that name; it is ready to use, in float32."""
+    folder = shipped.find(model)
     description = _read_description(folder)
     contents = {name: _read_checked(folder, name, stored) for name, stored in description.files.items()}
     if WEIGHTS not in contents:
         raise ModelFolderError(f"{folder / DESCRIPTION}: it lists no {WEIGHTS}.\n  {_COPY_AGAIN}")
     settings = models.architecture(description.architecture).settings
-    model = models.build(description.architecture, settings.read(description.settings, where=str(folder / DESCRIPTION)))
-    _fill(model, contents.pop(WEIGHTS), folder / WEIGHTS)
+    built = models.build(description.architecture, settings.read(description.settings, where=str(folder / DESCRIPTION)))
+    _fill(built, contents.pop(WEIGHTS), folder / WEIGHTS)
     tokeniser = {name.removeprefix(f"{TOKENISER}/"): content for name, content in contents.items()}
-    return ModelFolder(model.to(device).eval(), description, tokeniser)
+    return ModelFolder(built.to(device).eval(), description, tokeniser, _read_card(folder))
 
 
-def _weights(model: Model[Any, Any], dtype: torch.dtype | None) -> dict[str, Tensor]:
+def read_description(model: str | Path) -> Description:
+    """What a model folder, or the shipped model of that name, says about itself; its other files are not read."""
+    return _read_description(shipped.find(model))
+
+
+def _weights(model: Model[Any, Any]) -> dict[str, Tensor]:
     """Each parameter once, under its first name, however many places share it."""
-    return {
-        name: parameter.detach().to(device="cpu", dtype=dtype or parameter.dtype).contiguous()
-        for name, parameter in model.named_parameters()
-    }
+    return {name: parameter.detach().cpu().contiguous() for name, parameter in model.named_parameters()}
 
 
 def _fill(model: Model[Any, Any], content: bytes, path: Path) -> None:
     """Copies the weights into the model: the same names, the same shapes, nothing missing, nothing left."""
     try:
-        weights = load_tensors(content)
+        weights = unpacked(load_tensors(content))
     except SafetensorError as error:
         raise ModelFolderError(f"{path}: this is not a safetensors file: {error}.\n  {_COPY_AGAIN}") from None
     parameters = dict(model.named_parameters())
@@ -162,7 +169,8 @@ def _read_description(folder: Path) -> Description:
     path = folder / DESCRIPTION
     if not folder.exists():
         raise ModelFolderError(
-            f"{folder}: there is no such folder.\n  Give the path of a folder that holds {DESCRIPTION}."
+            f"{folder}: there is no such folder, and no model of that name is shipped.\n"
+            f"  Give the path of a folder that holds {DESCRIPTION}, or a name. {shipped.told()}"
         )
     if not path.is_file():
         raise ModelFolderError(
@@ -182,6 +190,11 @@ def _read_description(folder: Path) -> Description:
     if seal != _sha256(_canonical(table)):
         raise ModelFolderError(f"{path}: it was changed since it was written (its hash differs).\n  {_COPY_AGAIN}")
     return Description.read(table, where=str(path))
+
+
+def _read_card(folder: Path) -> str:
+    path = folder / CARD
+    return path.read_text(encoding="utf-8", errors="replace") if path.is_file() else ""
 
 
 def _read_checked(folder: Path, name: str, stored: Stored) -> bytes:

@@ -9,8 +9,9 @@ import pytest
 
 from looking import SOURCE, TARGET, base_model_and_sixty_words, pairs_file, translator
 from regard.insight.attention import Attention
+from regard.insight.capture import Head
 from regard.insight.heads import head_statistics
-from regard.insight.page import write_page
+from regard.insight.page import First, write_page
 from regard.insight.sample import Sample
 from regard.insight.tables import heads_page
 from regard.insight.tables import write_page as write_table
@@ -236,3 +237,13 @@ def test_a_table_of_heads_sorts_when_a_heading_is_chosen(visit: Open, model: Tra
         shown.page.click("th button:has-text('entropy')")
         column = [float(text) for text in shown.page.locator("tbody td:nth-child(2)").all_inner_texts()]
         assert column == sorted(column, reverse=turned)
+
+
+def test_a_page_opens_with_the_head_and_the_piece_that_it_was_told(
+    visit: Open, seen: Attention, tmp_path: Path
+) -> None:
+    write_page(tmp_path / "first.html", seen, first=First(Head("decoder-source", 1, 2), 3))
+    shown = visit(tmp_path / "first.html")
+    assert shown.text("#large-name").startswith("decoder-source.1.2")
+    assert shown.page.locator("#unit input[value=pieces]").is_checked()
+    assert seen.said.pieces[3] in shown.text("#told")

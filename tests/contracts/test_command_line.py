@@ -1,6 +1,7 @@
 """The command line as people meet it."""
 
 import os
+import re
 import resource
 import subprocess
 import sys
@@ -9,6 +10,7 @@ from pathlib import Path
 import pytest
 
 import regard
+from regard import modelfolder, shipped
 
 COMMAND = Path(sys.executable).parent / "regard"
 
@@ -42,20 +44,28 @@ def test_python_dash_m_is_the_same_program() -> None:
     assert subprocess.run(arguments, capture_output=True, text=True, check=True).stdout == run("--version").stdout
 
 
-def test_the_tour_shows_the_papers_model_and_runs_a_batch() -> None:
-    told = run("demo")
-    assert told.returncode == 0, told.stderr
-    assert "63,045,632" in told.stdout
-    assert "18 attentions, 144 heads" in told.stdout
-
-
 def test_what_a_person_can_mend_is_told_without_a_traceback() -> None:
-    told = run("demo", "--preset", "bsae")
+    told = run("translate", "nowhere/at-all")
     assert told.returncode == 1
-    assert told.stderr == "error: preset 'bsae': there is no such preset; did you mean 'base'?\n"
+    assert told.stderr.startswith("error: nowhere/at-all: there is no such folder")
+    assert "Traceback" not in told.stderr
 
 
-@pytest.mark.parametrize("arguments", [["dmeo"], ["demo", "--prest", "base"]])
+def test_the_doctor_says_what_works_and_what_to_do_about_the_rest() -> None:
+    told = run("doctor")
+    assert told.returncode == 0, told.stderr
+    assert re.search(r"works on cpu +float32", told.stdout)
+    assert re.search(r"engine torch +works", told.stdout)
+    assert all(f"sha256 {hashed}" in " ".join(told.stdout.split()) for hashed in shipped_hashes())
+
+
+def shipped_hashes() -> list[str]:
+    """Of the weights of every model in the box."""
+    described = (modelfolder.read_description(shipped.PLACE / name) for name in shipped.names())
+    return [description.files[modelfolder.WEIGHTS].sha256 for description in described]
+
+
+@pytest.mark.parametrize("arguments", [["dmeo"], ["demo", "--stpes", "3"]])
 def test_a_wrong_command_or_option_is_told(arguments: list[str]) -> None:
     told = run(*arguments)
     assert told.returncode == 2

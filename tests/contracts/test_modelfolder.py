@@ -68,7 +68,7 @@ def test_a_folder_holds_these_files_and_every_shared_weight_once(folder: Path) -
 
 
 def test_half_precision_on_disk_is_half_the_size_and_close(tmp_path: Path) -> None:
-    expected = save(tmp_path / "half", dtype=torch.float16)
+    expected = save(tmp_path / "half", stored_as="float16")
     save(tmp_path / "whole")
     sizes = [(tmp_path / name / "weights.safetensors").stat().st_size for name in ("half", "whole")]
     assert sizes[0] < 0.7 * sizes[1]
@@ -127,7 +127,10 @@ def test_a_missing_description_means_another_kind_of_folder(folder: Path) -> Non
 
 
 def test_a_folder_that_is_not_there_is_named(tmp_path: Path) -> None:
-    with pytest.raises(ModelFolderError, match=r"nowhere: there is no such folder\.\n  Give the path of a folder"):
+    with pytest.raises(
+        ModelFolderError,
+        match=r"nowhere: there is no such folder, and no model of that name is shipped\.\n  Give the path of a folder",
+    ):
         modelfolder.load(tmp_path / "nowhere")
 
 

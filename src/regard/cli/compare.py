@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def command(
-    systems: Annotated[list[Path], typer.Argument(help="Model folders, and files of translations made by anything.")],
+    systems: Annotated[list[Path], typer.Argument(help="Models, by folder or shipped name; files of translations.")],
     test: Annotated[Path, typer.Option(help="The test set: sentence pairs, or references alone, one in each line.")],
     source: Annotated[str, typer.Option(help="The language that was translated, such as en.")] = "",
     target: Annotated[str, typer.Option(help="The language of the translations, such as de.")] = "",

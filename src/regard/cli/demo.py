@@ -1,88 +1,161 @@
-"""`regard demo`: a tour of the paper's base model."""
+"""`regard demo`: translate, train, test and look within minutes, on any machine, without a download."""
 
 from __future__ import annotations
 
-import re
-from typing import TYPE_CHECKING, Annotated
+import time
+from datetime import date
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Self
 
 import typer
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 if TYPE_CHECKING:
-    from typing import Any
+    from types import TracebackType
 
-    from regard.models.verbs import Model
+    from regard.cli.live import PlainView, TerminalView
+    from regard.demo.dates import Written
+    from regard.demo.tour import Seen, Solved, Translated
+    from regard.training.events import Event
+    from regard.training.settings import TrainingSettings
 
-VOCABULARY = 37_000  # section 5.1
+_SHOWN_LANGUAGES = ("fr", "en", "ru", "el", "tr", "hu", "ja", "th", "hi", "ar")
 
 
 def command(
-    preset: Annotated[str, typer.Option(help="The preset to build.")] = "base",
+    out: Annotated[Path | None, typer.Option(help="A new folder for all of it; regard-demo, if left out.")] = None,
+    steps: Annotated[int | None, typer.Option(min=1, help="Another number of steps; fewer learn less.")] = None,
 ) -> None:
-    """Build the paper's model, show its layers, and run a batch through it."""
-    import torch
+    """Train a Transformer on dates in many languages, test it on others, and look inside, in two minutes or so."""
+    from regard.demo import dates, tour
 
-    from regard import models, presets
-
-    console = Console()
-    torch.manual_seed(0)
-    table = presets.load(preset).model
-    vocabularies = {"source_vocabulary": VOCABULARY, "target_vocabulary": VOCABULARY}
-    settings = models.read_settings(table | vocabularies, where=f"preset {preset!r}")
-    model = models.build(table["architecture"], settings).eval()
-    console.print(f"[bold]The Transformer[/], preset {preset!r}, a vocabulary of {VOCABULARY:,}\n")
-    console.print(_layers(model))
-    _run_a_batch(console, model)
-
-
-def _layers(model: Model[Any, Any]) -> Table:
-    """Every parameter of the model; of equal layers the first, with its repetitions."""
-    table = Table("part", "shape", "parameters", "times", box=None, pad_edge=False)
-    for column in table.columns[1:]:
-        column.justify = "right"
-    parameters = list(model.named_parameters())
-    copies: dict[str, int] = {}
-    for name, _ in parameters:
-        copies[_of_any_layer(name)] = copies.get(_of_any_layer(name), 0) + 1
-    for name, parameter in parameters:
-        times = copies.pop(_of_any_layer(name), 0)
-        if times:
-            shape = " x ".join(map(str, parameter.shape))
-            table.add_row(_of_any_layer(name), shape, f"{parameter.numel():,}", f"{times}")
-    table.add_section()
-    table.add_row("[bold]all", "", f"[bold]{sum(p.numel() for _, p in parameters):,}", "")
-    return table
-
-
-def _of_any_layer(name: str) -> str:
-    return re.sub(r"\.layers\.\d+\.", ".*.", name)
-
-
-def _run_a_batch(console: Console, model: Model[Any, Any]) -> None:
-    """Two sentence pairs share a row; each gets what it gets alone, and its attention can be watched."""
-    import torch
-
-    from regard.batches.rows import batch_of
-    from regard.insight.capture import watch
-
-    pairs = [([101, 7, 2056, 88], [31, 4, 9102]), ([55, 12], [77, 3, 18, 640])]
-    together = batch_of([pairs], begin=0, end=1)
-    alone = batch_of([[pair] for pair in pairs], begin=0, end=1)
-    with torch.no_grad():
-        with watch(model) as seen:
-            logits = model(together)
-        apart = model(alone)
-    console.print("\n[bold]One batch[/]: two sentence pairs in one row")
-    console.print(f"  source sentences  {together.source.segments[0].tolist()}")
-    console.print(f"  target sentences  {together.target.segments[0].tolist()}")
-    console.print(f"  logits            {' x '.join(map(str, logits.shape))} (rows x positions x vocabulary)")
-    rows = [apart[n, : len(target) + 1] for n, (_, target) in enumerate(pairs)]
-    difference = (logits[0] - torch.cat(rows)).abs().max().item()
-    console.print(f"  packed or alone   at most {difference:.1e} apart")
-    weights = sum(lookup.weights.numel() for lookups in seen.values() for lookup in lookups)
-    heads = sum(attention.heads for attention in model.attentions().values())
-    console.print(f"  attention         {len(seen)} attentions, {heads} heads, {weights:,} weights seen")
-    if difference > 1e-4:
-        console.print("[red]The sentences of a row influenced each other: this is a defect.")
+    console = Console(highlight=False)
+    started = time.monotonic()
+    folder = tour.new_folder(out)
+    translated = _translate(console)
+    shown = dates.written(date(2024, 3, 5), "fr", "EEEE d MMMM y")
+    _heading(console, f"Learning to read dates in {len(dates.LANGUAGES)} languages, from nothing")
+    console.print(
+        f"  {shown.text}  [dim]->[/]  {shown.iso}    [dim]{tour.PAIRS:,} examples, character by character[/]\n"
+    )
+    translator = tour.train_on_dates(folder, steps=steps or tour.STEPS, view=lambda training: _Quiet(console, training))
+    with console.status("Reading dates"):
+        solved = tour.solve(translator)
+    _show_solved(console, solved)
+    with console.status("Looking inside"):
+        seen = tour.look_at_the_month(translator, shown, folder / "attention.html")
+    _show_seen(console, shown, seen)
+    _show_next(console, folder)
+    console.print(f"\n[dim]All of it took {time.monotonic() - started:.0f} s.")
+    failures = _failures(translated, solved, seen)
+    for failure in failures:
+        console.print(Text(f"This fell short: {failure}", style="red"))
+    if failures:
         raise typer.Exit(1)
+
+
+class _Quiet:
+    """The live view of training without its messages."""
+
+    def __init__(self, console: Console, training: TrainingSettings) -> None:
+        from regard.cli import live
+
+        self._view: TerminalView | PlainView = live.view(console, steps=training.steps)
+
+    def show(self, event: Event) -> None:
+        """Steps, and looks at other dates."""
+        from regard.training.events import Said, Saved
+
+        if not isinstance(event, Said | Saved):
+            self._view.show(event)
+
+    def __enter__(self) -> Self:
+        self._view.__enter__()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
+    ) -> None:
+        """Leaves the display as it is."""
+        self._view.__exit__(kind, error, where)
+
+
+def _translate(console: Console) -> list[Translated]:
+    from regard.demo.tour import translate_examples
+
+    with console.status("Translating"):
+        translated = translate_examples()
+    if translated:
+        _heading(console, "Translating with the models in the box")
+        table = Table.grid(padding=(0, 2))
+        for one in translated:
+            table.add_row(Text(f"  {one.model}", style="dim"), Text(one.source), Text(one.text, style="bold"))
+        console.print(table)
+    return translated
+
+
+def _show_solved(console: Console, solved: Solved) -> None:
+    """The first date of a few languages, and the share of all that are right."""
+    _heading(console, "Reading dates in years and formats that it has never seen")
+    shown: dict[str, tuple[Written, str]] = {}
+    for one, said in zip(solved.tested, solved.said, strict=True):
+        if one.month or one.language == "ja":
+            shown.setdefault(one.language, (one, said))
+    table = Table.grid(padding=(0, 2))
+    for language in filter(shown.__contains__, _SHOWN_LANGUAGES):
+        one, said = shown[language]
+        mark = Text("right", style="green") if one.iso == said else Text(f"no, {one.iso}", style="red")
+        table.add_row(Text(f"  {language}", style="dim"), Text(one.text), Text(said, style="bold"), mark)
+    console.print(table)
+    console.print(f"\n  [bold green]{100 * solved.share:.1f} %[/] of {len(solved.tested):,} dates are right.")
+
+
+def _show_seen(console: Console, shown: Written, seen: Seen) -> None:
+    _heading(console, "Looking inside")
+    told = f"  {shown.text}: to write the month, head {seen.head} looks at {shown.month!r}."
+    console.print(Text(told), soft_wrap=True)
+    told = f"of its attention is there; {100 * seen.share:.0f} % over many dates."
+    console.print(f"  [bold green]{100 * seen.here:.0f} %[/] {told}")
+    told = f"  All heads are on {seen.page} ({seen.size / 1e6:.1f} MB): open it in a browser."
+    console.print(Text(told), soft_wrap=True)
+
+
+def _failures(translated: list[Translated], solved: Solved, seen: Seen) -> list[str]:
+    """What the demonstration claims and is not so."""
+    from regard.demo import tour
+
+    found = [
+        f"{one.model}: {one.source!r} became {one.text!r}, without {' and '.join(one.missing)}."
+        for one in translated
+        if one.missing
+    ]
+    if solved.share < tour.SOLVED:
+        found.append(f"{100 * solved.share:.1f} % of the dates are right, and {100 * tour.SOLVED:.0f} % should be.")
+    if min(seen.here, seen.share) < tour.LOOKED_AT:
+        found.append(f"no head has {100 * tour.LOOKED_AT:.0f} % of its attention on the month's name.")
+    if not seen.page.is_file():
+        found.append(f"{seen.page} was not written.")
+    return found
+
+
+def _show_next(console: Console, folder: Path) -> None:
+    from regard import shipped
+
+    model = folder / "model"
+    _heading(console, "What to type next")
+    commands = [
+        (f'echo "3. Oktober 2031" | regard translate {model}', "read another date"),
+        (f"regard evaluate {model} --test {folder / 'test.tsv'} --metrics exact_match", "the same score again"),
+        ("regard train my.tsv --source en --target de --out my-model", "a translator from your own pairs"),
+        ("regard doctor", "what this machine can do"),
+    ]
+    if "en-de" in shipped.names():
+        commands.insert(0, ('echo "Where is the station?" | regard translate en-de', "the translator in the box"))
+    for typed, what in commands:
+        console.print(Text.assemble((f"  {typed}", "cyan"), (f"  {what}", "dim")), soft_wrap=True)
+
+
+def _heading(console: Console, text: str) -> None:
+    console.print(Text(f"\n{text}\n", style="bold"))

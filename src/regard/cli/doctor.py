@@ -1,21 +1,30 @@
-"""`regard doctor`: what this machine can do."""
+"""`regard doctor`: what this machine can do, tried and not guessed, and what to do about what it cannot."""
 
 from __future__ import annotations
 
+import typer
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 
 def command() -> None:
-    """Show what this machine can do, and what training would choose on it."""
+    """Show what this machine can do, what Regard would choose on it, and how to mend what is missing."""
     import torch
 
     from regard.training.machine import examine
     from regard.version import __version__
 
+    console = Console(highlight=False)
+    with console.status("Trying what works here"):
+        parts = examine()
+    typer.echo(f"Regard {__version__}, PyTorch {torch.__version__}\n")
     table = Table("", "here", "what follows", box=None, pad_edge=False)
-    for part in examine():
-        table.add_row(part.name, part.found, part.follows)
-    console = Console()
-    console.print(f"Regard {__version__}, PyTorch {torch.__version__}\n")
+    for part in parts:
+        table.add_row(Text(part.name), Text(part.found), Text(part.follows))
     console.print(table)
+    mended = [part for part in parts if part.mend]
+    if mended:
+        console.print(Text("\nWhat could be better", style="bold"))
+    for part in mended:
+        console.print(Text(f"  {part.name}: {part.mend}"), soft_wrap=True)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def command(
-    model: Annotated[Path, typer.Argument(help="A model folder.")],
+    model: Annotated[Path, typer.Argument(help="A model folder, or the name of a shipped model.")],
     test: Annotated[Path, typer.Option(help="The test set: sentence pairs, or sources alone with --reference.")],
     reference: Annotated[list[Path] | None, typer.Option(help="References, one in each line; can be repeated.")] = None,
     source: Annotated[str, typer.Option(help="The language of the sources; the model's, if left out.")] = "",

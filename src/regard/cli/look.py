@@ -22,7 +22,7 @@ _SHORT = {"distance": "dist.", "previous": "prev.", "punctuation": "punct.", "al
 
 
 def command(
-    model: Annotated[Path, typer.Argument(help="A model folder.")],
+    model: Annotated[Path, typer.Argument(help="A model folder, or the name of a shipped model.")],
     sentence: Annotated[str, typer.Argument(help="The sentence to look at.")] = "",
     target: Annotated[str | None, typer.Option(help="Look at this translation, not at the model's own.")] = None,
     without: Annotated[str, typer.Option(help="Switch off heads and layers: encoder.2.5,decoder-source.0")] = "",

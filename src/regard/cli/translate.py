@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from regard.errors import ModelFolderError, SettingsError, TextError
+from regard.errors import SettingsError, TextError
 
 if TYPE_CHECKING:
     from regard.search import SearchSettings
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def command(
-    model: Annotated[Path, typer.Argument(help="A model folder.")],
+    model: Annotated[Path, typer.Argument(help="A model folder, or the name of a shipped model.")],
     files: Annotated[list[Path] | None, typer.Argument(help="Text or documents; standard input, if left out.")] = None,
     out: Annotated[Path | None, typer.Option(help="The file to write; with several files, a folder.")] = None,
     format_: Annotated[
@@ -133,9 +133,6 @@ def _glossary(path: Path | None) -> dict[str, str] | None:
 def _loaded(folders: list[Path], device: str | None, engine: str) -> Translator:
     from regard.translation.translator import load
 
-    for folder in folders:
-        if not folder.is_dir():
-            raise ModelFolderError(f"{folder}: there is no such folder.\n  Name the folder of a model.")
     return load(folders if len(folders) > 1 else folders[0], device=device, engine=engine)
 
 

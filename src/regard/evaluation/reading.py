@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from regard import shipped
 from regard.errors import CorpusError, SettingsError
 from regard.evaluation.comparison import HeldOut, System
 from regard.evaluation.slices import Frequencies, word_counts
@@ -31,7 +32,7 @@ def read_systems(
     A model folder translates the sources of the test set, with this beam, length penalty and device.
     """
     names = _names(paths)
-    models = {path for path in paths if (path / _MODEL).is_file()}
+    models = {path for path in paths if (shipped.find(path) / _MODEL).is_file()}
     if models and not (held_out and held_out.sources):
         raise SettingsError(
             f"{min(models)}: this is a model, and there are no sources that it could translate.\n"

@@ -27,8 +27,8 @@ def exporters() -> list[str]:
     return [name for name in modules if hasattr(import_module(f"{__name__}.{name}"), "EXPORT")]
 
 
-def export(model: Path, out: Path, *, to: str, quantization: str | None = None) -> None:
-    """Writes the model folder `model` as the new folder `out` that another program reads."""
+def export(model: str | Path, out: Path, *, to: str, quantization: str | None = None) -> None:
+    """Writes a model, by its folder or its shipped name, as the new folder `out` that another program reads."""
     if to not in exporters():
         raise SettingsError(f"to = {to!r}: there is no such exporter; {nearest(to, exporters())}")
     exporter: Exporter = import_module(f"{__name__}.{to}").EXPORT

@@ -10,8 +10,10 @@ import json
 from html import escape
 from importlib.resources import files
 from pathlib import Path
+from typing import NamedTuple
 
 from regard.insight.attention import Attention
+from regard.insight.capture import Head
 from regard.insight.encoding import encoded
 from regard.pages.document import document, section
 from regard.text.files import replacing
@@ -87,15 +89,22 @@ end. To know that, switch the head off.</p>
 """
 
 
-def write_page(path: Path, attention: Attention) -> int:
-    """Writes the page, whole or not at all; its bytes are counted."""
-    content = page(attention).encode(errors="replace")
+class First(NamedTuple):
+    """What a page shows large when it is opened: a head, in pieces, and what one of its queries looks at."""
+
+    head: Head
+    piece: int
+
+
+def write_page(path: Path, attention: Attention, *, first: First | None = None) -> int:
+    """Writes the page, whole or not at all; its bytes are counted. Without `first`, it opens with all that was said."""
+    content = page(attention, first=first).encode(errors="replace")
     with replacing(path) as file:
         file.write(content)
     return len(content)
 
 
-def page(attention: Attention) -> str:
+def page(attention: Attention, *, first: First | None = None) -> str:
     """The page."""
     style = files("regard.insight").joinpath("page.css").read_text(encoding="utf-8")
     sections = [section("map-heading", "All heads at a glance", _MAP)]
@@ -112,7 +121,7 @@ def page(attention: Attention) -> str:
         sections=sections,
         skip=("large", "To the large picture"),
         style=style,
-        script=_script(attention),
+        script=_script(attention, first),
     )
 
 
@@ -131,19 +140,20 @@ def _quoted(text: str, language: str) -> str:
     return f'<span dir="auto"{code}>{escape(text)}</span>'
 
 
-def _script(attention: Attention) -> str:
+def _script(attention: Attention, first: First | None) -> str:
     """The numbers, and what draws them."""
     folder = files("regard.insight").joinpath("script")
     program = "\n".join(folder.joinpath(name).read_text(encoding="utf-8") for name in _SCRIPTS)
-    numbers = _numbers(attention, strips=True)
+    numbers = _numbers(attention, first, strips=True)
     if len(numbers) + len(program) > LARGEST - 100_000:
-        numbers = _numbers(attention, strips=False)
+        numbers = _numbers(attention, first, strips=False)
     carried = f'<script type="application/json" id="data">{numbers}</script>'
     return f'{carried}\n<script>\n"use strict";\n{program}</script>\n'
 
 
-def _numbers(attention: Attention, *, strips: bool) -> str:
+def _numbers(attention: Attention, first: First | None, *, strips: bool) -> str:
     table = {
+        "first": {**first.head._asdict(), "piece": first.piece} if first else None,
         "languages": attention.languages,
         "tokens": {side: getattr(attention, side).table() for side in ("source", "said", "read")},
         "kinds": [{"kind": kind, "title": KINDS[kind][0]} for kind in attention.kinds()],

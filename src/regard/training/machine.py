@@ -1,30 +1,47 @@
-"""The machine: what it has, and what training does because of it. `regard doctor` prints it; training decides by it."""
+"""The machine: what it has, what training does because of it, and what could be mended. `regard doctor` prints it."""
 
 from __future__ import annotations
 
 import os
 import platform
 import shutil
+from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
-from pathlib import Path
 from typing import NamedTuple
 
 import torch
 
+from regard import modelfolder, shipped
 from regard.caches import cache_folder
+from regard.errors import RegardError
+from regard.training import probes
 from regard.training.precision import device_for, precision_for, worth_compiling
+from regard.translation.engines import engines
+
+_LIBRARIES = ("numpy", "sentencepiece", "safetensors", "sacrebleu", "lxml", "babel")
+_OPTIONAL = {  # what is missing without it, and the extra that brings it
+    "ctranslate2": ("the fastest translating on processors", "fast"),
+    "matplotlib": ("pictures of attention as PNG", "plots"),
+    "tensorboard": ("curves in TensorBoard", "tensorboard"),
+}
+_LITTLE_ROOM = 5 * 2**30  # bytes
 
 
 class Part(NamedTuple):
-    """One thing about the machine."""
+    """One thing about the machine; `mend` says what to do where something is missing."""
 
     name: str
     found: str
-    follows: str
+    follows: str = ""
+    mend: str = ""
 
 
 def examine() -> list[Part]:
-    """Everything that training depends on."""
+    """Everything that training and translating depend on. It takes some seconds, since things are tried."""
+    return [*_hardware(), *_precisions(), *_engines(), *_versions(), *_shipped(), *_places()]
+
+
+def _hardware() -> list[Part]:
     device = device_for(None)
     precision = precision_for(device, "auto")
     compiled = worth_compiling(device, "auto")
@@ -35,14 +52,17 @@ def examine() -> list[Part]:
         Part("training", f"on {device}", "the best device that is there; --device chooses another"),
         Part("precision", precision.name, precision.why),
         Part("compilation", "yes" if compiled else "no", "on GPUs with Triton" if compiled else _why_not(device)),
-        Part("stored corpora", str(cache_folder()), f"{_free(cache_folder())} free; REGARD_CACHE is another place"),
     ]
 
 
 def _gpus() -> list[Part]:
     if not torch.cuda.is_available():
-        built = "this PyTorch is built for CPUs" if torch.version.cuda is None else "no driver, or no GPU"
-        return [Part("GPU", "none", f"{built}: small models only")]
+        if torch.version.cuda is None:
+            mend = "If there is one, install a PyTorch that is built for it: https://pytorch.org/get-started"
+            return [Part("GPU", "none", "this PyTorch is built for CPUs: small models only", mend)]
+        return [
+            Part("GPU", "none", "small models only", "If there is one, install its driver: nvidia-smi must see it.")
+        ]
     found = []
     for number in range(torch.cuda.device_count()):
         properties = torch.cuda.get_device_properties(number)
@@ -52,12 +72,86 @@ def _gpus() -> list[Part]:
     return found
 
 
+def _precisions() -> list[Part]:
+    """Products in each number format, tried."""
+    parts = []
+    for device in ["cpu", *(["cuda"] if torch.cuda.is_available() else [])]:
+        tried = probes.precisions(device)
+        working = ", ".join(probe.name for probe in tried if probe.works) or "none"
+        parts.append(Part(f"works on {device}", working, "tried, each in a process of its own"))
+        parts += [_broken_precision(device, probe) for probe in tried if not probe.works]
+    return parts
+
+
+def _broken_precision(device: str, probe: probes.Probe) -> Part:
+    if device == "cpu" and probe.name != "float32":
+        mend = "Nothing needs it: Regard computes in float32 on processors."
+    elif probe.name == "float32":
+        mend = "PyTorch does not work here: install it again."
+    else:
+        mend = "Leave training.precision at 'auto', which takes another."
+    return Part(f"{probe.name} on {device}", "does not work", probe.trouble, mend)
+
+
+def _engines() -> list[Part]:
+    """Every engine, tried with a tiny model."""
+    parts = []
+    for probe in probes.engines(engines()):
+        mend = ""
+        if not probe.works:
+            missing = probe.name.startswith("ctranslate2") and find_spec("ctranslate2") is None
+            mend = "pip install 'regard[fast]'" if missing else "Translate with --engine torch."
+        told = "tried" if probe.works else probe.trouble
+        parts.append(Part(f"engine {probe.name}", "works" if probe.works else "does not work", told, mend))
+    return parts
+
+
+def _versions() -> list[Part]:
+    parts = [Part("libraries", ", ".join(f"{name} {_version(name)}" for name in _LIBRARIES))]
+    for name, (what, extra) in _OPTIONAL.items():
+        found = _version(name)
+        mend = "" if found else f"pip install 'regard[{extra}]'"
+        parts.append(Part(name, found or "not installed", what, mend))
+    return parts
+
+
+def _version(library: str) -> str:
+    try:
+        return version(library)
+    except PackageNotFoundError:
+        return ""
+
+
+def _shipped() -> list[Part]:
+    """The models in the box, read whole and checked, with the hash of their weights."""
+    parts = []
+    for name in shipped.names():
+        try:
+            description = modelfolder.load(shipped.PLACE / name).description
+        except RegardError as error:
+            parts.append(Part(f"model {name}", "damaged", str(error).splitlines()[0], "Install Regard again."))
+            continue
+        stored = description.files[modelfolder.WEIGHTS]
+        size = sum(file.bytes for file in description.files.values()) / 1e6
+        parts.append(Part(f"model {name}", f"{size:.1f} MB", f"weights sha256 {stored.sha256}"))
+    return parts
+
+
+def _places() -> list[Part]:
+    """Where things are kept, and whether there is room."""
+    folder = cache_folder()
+    there = next(place for place in (folder.absolute(), *folder.absolute().parents) if place.exists())
+    free = shutil.disk_usage(there).free
+    writable = os.access(there, os.W_OK)
+    mend = ""
+    if not writable:
+        mend = f"{there} cannot be written to: set REGARD_CACHE to another folder."
+    elif free < _LITTLE_ROOM:
+        mend = "There is little room: set REGARD_CACHE to a folder on a larger disk."
+    return [Part("stored corpora", str(folder), f"{free / 2**30:.0f} GiB free; REGARD_CACHE is another place", mend)]
+
+
 def _why_not(device: torch.device) -> str:
     if device.type == "cpu":
         return "on a CPU, starting would take longer than it saves; --set training.compile=yes asks for it"
     return "Triton is not installed" if find_spec("triton") is None else ""
-
-
-def _free(folder: Path) -> str:
-    there = next(place for place in (folder.absolute(), *folder.absolute().parents) if place.exists())
-    return f"{shutil.disk_usage(there).free / 2**30:.0f} GiB"

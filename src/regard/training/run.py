@@ -38,7 +38,7 @@ def run(recipe: Recipe, around: Surroundings, *, reasons: list[str], resume: boo
     """Trains by the recipe; True when the model folder is finished, False where it was stopped before."""
     precision = precision_for(around.device, recipe.training.precision)
     around.journal.say(f"Training on {around.device} in {precision.name}: {precision.why}.")
-    adapted = modelfolder.load(Path(recipe.data.adapt)) if recipe.data.adapt else None
+    adapted = modelfolder.load(recipe.data.adapt) if recipe.data.adapt else None
     tokenisers = Tokenisers.from_files(adapted.tokeniser) if adapted else make_tokenisers(recipe, around)
     corpora = make_corpora(recipe, around, tokenisers)
     around.journal.say(f"{len(corpora.training):,} sentence pairs to train on. {corpora.validation}")

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, overload
 
 import torch
 
-from regard import modelfolder, models
+from regard import modelfolder, models, shipped
 from regard.errors import ModelFolderError, SettingsError, TextError
 from regard.modelfolder import Description, ModelFolder
 from regard.search import SearchSettings
@@ -56,10 +56,10 @@ class Translator:
             )
         if split_over < 1:
             raise SettingsError(f"split_over = {split_over}: it must be 1 word or more.")
-        self.folder = Path(paths[0])
+        self.folder = shipped.find(paths[0])
         self.name = self.folder.absolute().name
         self.device = _device(device)
-        self.loaded = _load(tuple(map(Path, paths)), self.device)
+        self.loaded = _load(tuple(map(shipped.find, paths)), self.device)
         self.models = tuple(member.model for member in self.loaded.members)
         self.model, self.description = self.models[0], self.loaded.members[0].description
         self.tokenisers, self.languages = self.loaded.tokenisers, self.description.languages

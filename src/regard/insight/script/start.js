@@ -91,8 +91,14 @@ state.kind = data.kinds[0].kind;
 readColours();
 buildMap();
 buildGloss();
-Object.assign(state, start());
-state.query = firstQuery();
+if (data.first) {
+  const { kind, layer, head, piece } = data.first;
+  Object.assign(state, { kind, layer, head, query: piece, unit: "pieces" });
+  document.querySelector("#unit input[value=pieces]").checked = true;
+} else {
+  Object.assign(state, start());
+  state.query = firstQuery();
+}
 state.row = rowOfQuery();
 fillChooser();
 markMap();

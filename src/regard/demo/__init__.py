@@ -1,0 +1,1 @@
+"""The demonstration: an embedded task, and what `regard demo` does with it."""

@@ -1,0 +1,97 @@
+"""The commands in the guides are run, on small files and with few steps."""
+
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from regard.cli import _application
+from regard.demo import dates
+from runs import SMALL, corpus
+
+ROOT = Path(__file__).parents[2]
+FEW = [part for setting in SMALL for part in ("--set", setting)]
+FEW_OF_DATES = [
+    part
+    for setting in SMALL
+    if not setting.startswith("tokeniser")
+    for part in ("--set", setting.replace("[16,32]", "[64]"))
+]
+
+
+def commands(guide: str) -> list[tuple[list[str], str | None]]:
+    """The commands in the guide's blocks of shell, and what is piped into them."""
+    found = []
+    for block in re.findall(r"```sh\n(.*?)```", (ROOT / "docs" / guide).read_text(), flags=re.DOTALL):
+        for line in block.splitlines():
+            piped, _, command = line.rpartition(" | ")
+            found.append((shlex.split(command)[1:], shlex.split(piped)[1] if piped else None))
+    return found
+
+
+def run(arguments: list[str], piped: str | None) -> None:
+    if arguments[0] == "train":
+        arguments = [*arguments, "--steps", "3", "--device", "cpu"]
+        if "--from" in arguments:
+            arguments += ["--set", "training.batch_tokens=256", "--set", "training.row_lengths=[64]"]
+        else:
+            few = FEW if "dates" not in arguments else FEW_OF_DATES
+            arguments += ["--preset", "tiny", *few]
+    result = CliRunner().invoke(_application(), arguments, input=piped and piped + "\n")
+    assert result.exit_code == 0 or (arguments[0] == "check" and result.exit_code == 1), (arguments, result.output)
+    assert result.exception is None or isinstance(result.exception, SystemExit)
+
+
+@pytest.fixture(autouse=True)
+def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the guides speak of, made up."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("REGARD_CACHE", str(tmp_path / "cache"))
+    corpus(tmp_path / "pairs.tsv", pairs=100)
+    corpus(tmp_path / "test.tsv", pairs=5, seed=1)
+    corpus(tmp_path / "memory.tsv", pairs=60, seed=2)
+    corpus(tmp_path / "memory.test.tsv", pairs=5, seed=3)
+    units = "".join(
+        f'<tu><tuv xml:lang="en"><seg>{source}</seg></tuv><tuv xml:lang="de"><seg>{target}</seg></tuv></tu>'
+        for source, target in (line.split("\t") for line in Path("pairs.tsv").read_text().splitlines())
+    )
+    header = '<header srclang="en" adminlang="en" segtype="sentence" datatype="plaintext" o-tmf="x" creationtool="x" '
+    Path("memory.tmx").write_text(
+        f'<tmx version="1.4">{header}creationtoolversion="1"/><body>{units}</body></tmx>', encoding="utf-8"
+    )
+    Path("regard-demo").mkdir()
+    for name, pairs in (("train", dates.for_training(200, seed=1)), ("valid", dates.for_testing(10, seed=1))):
+        text = "".join(f"{one.text}\t{one.iso}\n" for one in pairs)
+        Path("regard-demo", f"{name}.tsv").write_text(text, encoding="utf-8")
+
+
+def test_the_guide_to_a_first_model_works_from_a_table_and_from_a_translation_memory() -> None:
+    guide = commands("first-model.md")
+    assert len(guide) == 10
+    for number, (arguments, piped) in enumerate(guide):
+        if arguments[0] == "train" and number == 4:
+            Path("my-model").rename("my-first-model")
+        run(arguments, piped)
+    assert Path("attention.html").is_file()
+
+
+def test_the_guide_to_adapting_works() -> None:
+    run(["train", "pairs.tsv", "--source", "en", "--target", "de", "--out", "my-model"], None)
+    for arguments, piped in commands("adapt.md"):
+        run(arguments, piped)
+    assert "It started from `my-model`" in Path("adapted/README.md").read_text()
+
+
+def test_the_guides_counts_are_those_of_the_split(data: Path, tmp_path: Path) -> None:
+    from test_shipped import recipe_script
+
+    counts = recipe_script().write_splits(data, tmp_path / "split")
+    trained, valid, test = (counts[f"spyder.en-de.{part}.tsv.gz"] for part in ("train", "valid", "test"))
+    told = f"{trained:,} pairs to train on, {valid} to validate on, {test} to test on"
+    assert told in (ROOT / "docs" / "adapt.md").read_text()
+
+
+def test_the_guide_names_the_number_of_languages() -> None:
+    assert f"written dates in {len(dates.LANGUAGES)} languages" in (ROOT / "docs" / "first-model.md").read_text()

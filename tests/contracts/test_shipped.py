@@ -1,0 +1,232 @@
+"""MODEL is a folder or the name of a shipped model, everywhere; and models can be packed small enough to be shipped."""
+
+import gzip
+import importlib.util
+import json
+import random
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+import torch
+from typer.testing import CliRunner
+
+import regard
+from regard import ModelFolderError, SettingsError, modelfolder, models, shipped, storage
+from regard.cli import _application
+from regard.exchange import export
+from regard.training.recipe import merged, put_together, read_file
+from regard.training.train import train
+from runs import SMALL, corpus
+from trained import sentence, translation
+
+ROOT = Path(__file__).parents[2]
+NAME = "xa-xb"
+
+
+@pytest.fixture
+def place(trained_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A place with one shipped model, packed; commands run elsewhere."""
+    place = tmp_path / "place"
+    export(trained_folder, place / NAME, to="regard")
+    monkeypatch.setattr(shipped, "PLACE", place)
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    monkeypatch.chdir(elsewhere)
+    return place
+
+
+def run(*arguments: str, text: str | None = None) -> tuple[int, str]:
+    """A command's exit status and what it printed; what is a RegardError is raised."""
+    result = CliRunner().invoke(_application(), list(arguments), input=text, catch_exceptions=True)
+    if isinstance(result.exception, regard.RegardError):
+        raise result.exception
+    return result.exit_code, result.output
+
+
+def test_a_name_loads_what_is_shipped(place: Path, trained_folder: Path) -> None:
+    assert shipped.names() == [NAME]
+    assert regard.load(NAME, device="cpu", engine="torch").translate("alto gan").text == "tirlo zorva"
+    assert modelfolder.load(NAME).description.stored_as == "float16"
+    assert modelfolder.load(trained_folder).description.stored_as == "float32"
+
+
+def test_every_command_takes_the_name(place: Path) -> None:
+    draw = random.Random(3)  # noqa: S311
+    lines = [sentence(draw) for _ in range(8)]
+    Path("test.tsv").write_text("".join(f"{line}\t{translation(line)}\n" for line in lines))
+    code, told = run("evaluate", NAME, "--test", "test.tsv", "--metrics", "exact_match", "--json", "--device", "cpu")
+    assert code == 0, told
+    assert json.loads(told)["model"] == NAME
+    code, told = run("compare", NAME, NAME, "--test", "test.tsv", "--source", "xa", "--target", "xb", "--device", "cpu")
+    assert code in (0, None), told
+    code, told = run("export", NAME, "small", "--to", "regard", "--quantization", "int8")
+    assert code == 0, told
+    assert modelfolder.load("small").description.stored_as == "int8"
+    adapted = train(
+        "test.tsv", source="xa", target="xb", out="adapted", from_model=NAME, steps=2, device="cpu", valid="test.tsv"
+    )
+    assert adapted
+    assert f"It started from `{NAME}`" in Path("adapted/README.md").read_text()
+
+
+def test_a_folder_of_the_same_name_comes_first(place: Path, trained_folder: Path) -> None:
+    Path(NAME).symlink_to(trained_folder)
+    assert modelfolder.load(NAME).description.stored_as == "float32"
+    assert shipped.find(place / NAME) == place / NAME
+
+
+def test_an_unknown_name_is_told_with_what_is_shipped(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    message = (
+        r"xa-xc: there is no such folder, and no model of that name is shipped\.\n"
+        r"  Give the path of a folder that holds regard\.json, or a name\. Shipped with Regard: xa-xb\."
+    )
+    with pytest.raises(ModelFolderError, match=message):
+        regard.load("xa-xc")
+    with pytest.raises(ModelFolderError, match="not a Regard model folder"):
+        regard.load("../place")
+    monkeypatch.setattr(shipped, "PLACE", place / NAME)
+    with pytest.raises(ModelFolderError, match=r"No model is shipped with this installation\."):
+        regard.load("xa-xc")
+
+
+@pytest.mark.parametrize(("kind", "size"), [("float16", 2.0), ("bfloat16", 2.0), ("int8", 1.0)])
+def test_a_packed_model_is_small_and_translates_as_before(
+    kind: str, size: float, trained_folder: Path, tmp_path: Path
+) -> None:
+    export(trained_folder, tmp_path / "packed", to="regard", quantization=kind)
+    whole, packed = (modelfolder.load(folder) for folder in (trained_folder, tmp_path / "packed"))
+    count = sum(parameter.numel() for parameter in whole.model.parameters())
+    assert packed.description.files[modelfolder.WEIGHTS].bytes < (size + 0.4) * count
+    assert packed.card == whole.card
+    assert all(parameter.dtype == torch.float32 for parameter in packed.model.parameters())
+    lines = ["alto gan", "esta fobir holud", "jelo", "ikar dumel cado berin"]
+    before, after = (
+        regard.load(folder, device="cpu", engine="torch").translate(lines)
+        for folder in (trained_folder, tmp_path / "packed")
+    )
+    assert [one.text for one in before] == [one.text for one in after]
+
+
+def test_eight_bits_lie_within_half_a_step_and_zeros_stay() -> None:
+    weights = {
+        "matrix": torch.randn(5, 7) * torch.tensor([[1e-3], [1.0], [50.0], [0.0], [2.0]]),
+        "vector": torch.ones(3),
+    }
+    again = storage.unpacked(storage.packed(weights, "int8"))
+    step = weights["matrix"].abs().amax(1, keepdim=True) / 127
+    assert ((again["matrix"] - weights["matrix"]).abs() <= 0.5001 * step).all()
+    assert torch.equal(again["vector"].float(), weights["vector"])
+    assert again.keys() == weights.keys()
+
+
+def test_weights_that_do_not_fit_are_told() -> None:
+    with pytest.raises(
+        SettingsError, match=r"big: its weights are too large for torch.float16\.\n  Store them as bfloat16"
+    ):
+        storage.packed({"big": torch.tensor([1e6])}, "float16")
+    with pytest.raises(SettingsError, match=r"stored_as = 'int9': weights cannot be stored so; did you mean 'int8'\?"):
+        storage.packed({}, "int9")
+
+
+def recipe_script() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("shipped_recipe", ROOT / "recipes" / "shipped.py")
+    assert spec
+    assert spec.loader
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def pairs_of(path: Path) -> list[tuple[str, ...]]:
+    return [tuple(line.split("\t")) for line in gzip.decompress(path.read_bytes()).decode().splitlines()]
+
+
+def test_nothing_that_is_held_out_is_trained_on(data: Path, tmp_path: Path) -> None:
+    counts = recipe_script().write_splits(data, tmp_path)
+    assert counts["tatoeba.en-de.test.tsv.gz"] == 2_092
+    assert counts["libreoffice-help.en-de.test.tsv.gz"] == counts["software-catalogs.en-de.test.tsv.gz"] == 1_000
+    assert (counts["spyder.en-de.test.tsv.gz"], counts["spyder.en-de.valid.tsv.gz"]) == (400, 100)
+    trained = pairs_of(tmp_path / "en-de.train.tsv.gz")
+    assert len(trained) == counts["en-de.train.tsv.gz"] > 220_000
+    sides = [{text.casefold() for text in side} for side in zip(*trained, strict=True)]
+    for name in counts:
+        if "test" in name and "news" not in name:
+            for side, texts in zip(sides, zip(*pairs_of(tmp_path / name), strict=True), strict=True):
+                assert not side & {text.casefold() for text in texts}, name
+    adapting = {english for english, _ in pairs_of(tmp_path / "spyder.en-de.train.tsv.gz")}
+    assert not adapting & {english for english, _ in pairs_of(tmp_path / "spyder.en-de.test.tsv.gz")}
+
+
+def test_what_is_held_out_depends_on_the_text_alone() -> None:
+    script = recipe_script()
+    pairs = [(f"line {n}", f"Zeile {n}") for n in range(50)] + [("line 3", "Linie 3")]
+    once, again = (script.held_out(order, test=10, valid=5) for order in (pairs, pairs[::-1]))
+    assert {english for english, _ in once.test} == {english for english, _ in again.test}
+    assert len(once.test) + len(once.valid) == 15
+    assert not {english for english, _ in once.train} & {english for english, _ in (*once.test, *once.valid)}
+    assert script.without([("A", "b"), ("c", "D"), ("e", "f")], [("a", "x"), ("y", "d")]) == [("e", "f")]
+
+
+@pytest.mark.parametrize("name", ["shipped-en-de", "shipped-de-en", "adapt-spyder"])
+def test_the_recipes_are_right_and_their_models_small_enough(name: str) -> None:
+    from regard import presets
+
+    preset, tables = read_file(ROOT / "recipes" / f"{name}.toml")
+    recipe = put_together([presets.load(preset or "").tables, merged(tables)], where=name)
+    assert recipe.test
+    if recipe.data.adapt:
+        assert recipe.data.adapt == "en-de"
+        return
+    table = recipe.model | {"source_vocabulary": 8_000, "target_vocabulary": 8_000}
+    with torch.device("meta"):
+        model = models.build("transformer", models.read_settings(table, where=name))
+    count = sum(parameter.numel() for parameter in model.parameters())
+    assert f"{count / 1e6:.1f} million parameters" in (ROOT / "recipes" / f"{name}.toml").read_text()
+    assert count * 1.05 < recipe_script().LARGEST
+
+
+def test_the_recipe_of_adapting_starts_from_the_model_of_that_name(
+    place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (place / NAME).rename(place / "en-de")
+    monkeypatch.setenv("REGARD_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("REGARD_DATA", str(tmp_path))
+    draw = random.Random(4)  # noqa: S311
+    for name, count in (
+        ("en-de.train", 40),
+        ("spyder.en-de.train", 20),
+        ("spyder.en-de.valid", 5),
+        ("spyder.en-de.test", 5),
+    ):
+        lines = [sentence(draw) for _ in range(count)]
+        text = "".join(f"{line}\t{translation(line)}\n" for line in lines)
+        (tmp_path / f"{name}.tsv.gz").write_bytes(gzip.compress(text.encode()))
+    recipe = ROOT / "recipes" / "adapt-spyder.toml"
+    assert train(recipe=recipe, out="adapted", steps=2, device="cpu")
+    assert "It started from `en-de`" in Path("adapted/README.md").read_text()
+    scores = json.loads(Path("adapted/test.json").read_text())["scores"]
+    assert {score["metric"] for score in scores} == {"bleu", "chrf"}
+
+
+def test_a_trained_model_is_scored_packed_and_described(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    script = recipe_script()
+    made = corpus(tmp_path / "train.tsv", pairs=120)
+    monkeypatch.setenv("REGARD_CACHE", str(tmp_path / "cache"))
+    train(made, source="en", target="de", out=tmp_path / "run", preset="tiny", settings=SMALL, steps=4, device="cpu")
+    for test in script.TESTS:
+        text = "".join(made.read_text().splitlines(keepends=True)[:6])
+        (tmp_path / f"{test}.en-de.test.tsv.gz").write_bytes(gzip.compress(text.encode()))
+    out = tmp_path / "en-de"
+    scores = script.write_packed(tmp_path / "run", out, tmp_path, tried="Two sizes.", stored_as="int8", device="cpu")
+    described = modelfolder.load(out).description
+    assert {name: described.scores[name] for name in script.TESTS} == scores
+    card = (out / "README.md").read_text()
+    assert "Translates English to German" in card
+    assert "## What was tried\n\nTwo sizes." in card
+    assert all(licence in card for licence in ("CC BY 2.0", "MPL-2.0", "Apache-2.0", "MIT", "BSD"))
+    assert {path.name for path in out.iterdir()} == {"README.md", "regard.json", "tokeniser", "weights.safetensors"}
+    whole = sum(path.stat().st_size for path in (out / "..").glob("run/weights.safetensors"))
+    assert described.files[modelfolder.WEIGHTS].bytes < whole
