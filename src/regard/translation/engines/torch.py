@@ -26,6 +26,7 @@ from regard.translation.engines.engine import Decoding, EngineFile, Loaded, plai
 from regard.translation.engines.ensemble import Ensemble
 
 _CPU_TOKENS = 8192  # source tokens, padding included, for all hypotheses together
+_SIMILAR = 1.5  # a sentence is at most so many times as long as others of its group
 _GPU_ROWS = 4096  # hypotheses that are searched together, where sources are short and memory is plenty
 _PLENTY = 64 << 30  # bytes
 _FEWEST = 8  # places
@@ -51,7 +52,7 @@ class TorchEngine:
     ) -> None:
         self.model = model if precision is None else _in(precision, model)
         self.tokenisers, self.device, self.gpu_rows = tokenisers, device, gpu_rows
-        self._benches: dict[tuple[int, SearchSettings], _Bench] = {}
+        self.benches: dict[tuple[int, SearchSettings], _Bench] = {}
 
     @torch.no_grad()
     def search(
@@ -67,19 +68,20 @@ class TorchEngine:
         return [found[number] for number in range(len(sentences))]
 
     def _on_a_cpu(self, sentences: list[list[int]], requests: Sequence[Request], search: Search) -> Found:
-        """The longest first, in as many places as there are tokens for; others take the places of finished ones."""
-        order = sorted(range(len(sentences)), key=lambda n: -len(sentences[n]))
-        if not order:
-            return
+        """Groups of similar length, the longest first; in each, those that wait take the places of finished ones."""
+        for numbers in _groups([len(sentence) for sentence in sentences]):
+            found = decode_waiting(
+                self.model.step,
+                partial(self._started, [sentences[number] for number in numbers], search.width),
+                [requests[number] for number in numbers],
+                search,
+                places=max(1, _CPU_TOKENS // search.width // len(sentences[numbers[0]])),
+            )
+            yield from ((numbers[n], result) for n, result in found)
 
-        def start(places: Sequence[int]) -> Any:
-            rows = rows_of([[sentences[order[place]]] for place in places])
-            return self.model.start(self.model.encode(rows), width=search.width)
-
-        places = max(1, _CPU_TOKENS // search.width // len(sentences[order[0]]))
-        asked = [requests[number] for number in order]
-        for place, result in decode_waiting(self.model.step, start, asked, search, places=places):
-            yield order[place], result
+    def _started(self, sentences: list[list[int]], width: int, numbers: Sequence[int]) -> Any:
+        rows = rows_of([[sentences[number]] for number in numbers])
+        return self.model.start(self.model.encode(rows), width=width)
 
     def _on_a_gpu(self, sentences: list[list[int]], requests: Sequence[Request], search: Search) -> Found:
         """All sentences of one padded length after the other."""
@@ -100,7 +102,7 @@ class TorchEngine:
             try:
                 yield from ((numbers[n], result) for n, result in found)
             except BaseException:  # sentences are left in the places
-                self._benches.clear()
+                self.benches.clear()
                 raise
 
     def _entering(self, sentences: list[list[int]], bench: _Bench, length: int, numbers: Sequence[int]) -> Any:
@@ -116,8 +118,8 @@ class TorchEngine:
         plain = not any(request.prefix or request.banned or request.required for request in requests)
         captured = plain and search.may_stay_in_place and isinstance(self.model, InPlace)
         key = (length, search.settings)
-        if captured and key in self._benches:
-            return self._benches[key]
+        if captured and key in self.benches:
+            return self.benches[key]
         rows = self.gpu_rows or _rows_for(self.device)
         places = max(_FEWEST, rows // search.width * _GPU_LENGTHS[0] // length)
         nothing = rows_of([[[self.tokenisers.source.end]]] * places, length=length).to(self.device)
@@ -128,8 +130,8 @@ class TorchEngine:
         own = build(search.settings, begin=search.begin, end=search.end, device=self.device)
         room = limit(Request(source_length=length), search.settings) + 1
         self.model.reserve(state, room)
-        self._benches[key] = _Bench(places, search.width, state, own, room, CapturedSteps(self.model, own))
-        return self._benches[key]
+        self.benches[key] = _Bench(places, search.width, state, own, room, CapturedSteps(self.model, own))
+        return self.benches[key]
 
 
 class _Bench(NamedTuple):
@@ -141,6 +143,18 @@ class _Bench(NamedTuple):
     search: Search
     room: int | None
     steps: CapturedSteps | None
+
+
+def _groups(lengths: Sequence[int]) -> Iterator[list[int]]:
+    """The numbers of the sentences, the longest first; none of a group is shorter than two thirds of its longest."""
+    group: list[int] = []
+    for number in sorted(range(len(lengths)), key=lambda n: -lengths[n]):
+        if group and lengths[number] * _SIMILAR < lengths[group[0]]:
+            yield group
+            group = []
+        group.append(number)
+    if group:
+        yield group
 
 
 def _rows_for(device: torch.device) -> int:
