@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Alternative", "Scored", "Translation", "Translator", "load"]
 
-_WINDOW = 512  # texts that are translated together
+_WINDOW = 2048  # texts that are translated together
 _SPLIT_OVER = 40
 _MOST_PIECES = 1024  # where the model does not say
 

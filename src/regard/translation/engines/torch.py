@@ -25,7 +25,7 @@ from regard.translation.engines.captured import CapturedSteps
 from regard.translation.engines.engine import Decoding, EngineFile, Loaded, plain_requests
 from regard.translation.engines.ensemble import Ensemble
 
-_CPU_TOKENS = 8192  # source tokens, padding included, for all hypotheses together
+_CPU_TOKENS = 16384  # source tokens, padding included, for all hypotheses together
 _SIMILAR = 1.5  # a sentence is at most so many times as long as others of its group
 _GPU_ROWS = 4096  # hypotheses that are searched together, where sources are short and memory is plenty
 _PLENTY = 64 << 30  # bytes
@@ -69,13 +69,13 @@ class TorchEngine:
 
     def _on_a_cpu(self, sentences: list[list[int]], requests: Sequence[Request], search: Search) -> Found:
         """Groups of similar length, the longest first; in each, those that wait take the places of finished ones."""
-        for numbers in _groups([len(sentence) for sentence in sentences]):
+        for numbers, places in _groups([len(sentence) for sentence in sentences], _CPU_TOKENS // search.width):
             found = decode_waiting(
                 self.model.step,
                 partial(self._started, [sentences[number] for number in numbers], search.width),
                 [requests[number] for number in numbers],
                 search,
-                places=max(1, _CPU_TOKENS // search.width // len(sentences[numbers[0]])),
+                places=places,
             )
             yield from ((numbers[n], result) for n, result in found)
 
@@ -145,16 +145,22 @@ class _Bench(NamedTuple):
     steps: CapturedSteps | None
 
 
-def _groups(lengths: Sequence[int]) -> Iterator[list[int]]:
-    """The numbers of the sentences, the longest first; none of a group is shorter than two thirds of its longest."""
+def _groups(lengths: Sequence[int], tokens: int) -> Iterator[tuple[list[int], int]]:
+    """The numbers of the sentences, the longest first, in groups, and how many of a group have that many tokens.
+
+    Much shorter ones make a group of their own, with more places, but only where the places of the others are filled.
+    """
     group: list[int] = []
+    places = 0
     for number in sorted(range(len(lengths)), key=lambda n: -lengths[n]):
-        if group and lengths[number] * _SIMILAR < lengths[group[0]]:
-            yield group
+        if len(group) >= places and group and lengths[number] * _SIMILAR < lengths[group[0]]:
+            yield group, places
             group = []
+        if not group:
+            places = max(1, tokens // lengths[number])
         group.append(number)
     if group:
-        yield group
+        yield group, places
 
 
 def _rows_for(device: torch.device) -> int:
