@@ -1,7 +1,6 @@
 """Attention in one kernel: PyTorch's; for the few queries of a decoder's step, what is faster there.
 
-That is a kernel of our own on a GPU, and on a processor two small products: PyTorch's kernel there works on larger
-tiles (`python benchmarks/attention.py` has the times of both).
+That is a kernel of our own on a GPU, and on a processor two small products: PyTorch's kernels work on larger tiles.
 
 Shapes: B sentences, H heads, T queries, S keys, K width of a key and of a value.
 """
