@@ -6,6 +6,7 @@ import pytest
 import torch
 from torch.nn import functional as F
 
+from regard.kernels import trusted
 from regard.search import probabilities
 
 pytest.importorskip("triton", reason="Triton is not installed: it comes with PyTorch for GPUs")
@@ -17,7 +18,7 @@ pytestmark = pytest.mark.skipif(
 
 @pytest.mark.parametrize(("queries", "keys", "width"), [(4, 70, 16), (1, 5, 32), (5, 130, 64)])
 def test_attention_of_few_queries_is_that_of_torch(queries: int, keys: int, width: int) -> None:
-    from regard.models.kernels.few_queries import attend
+    from regard.kernels.attention import attend
 
     torch.manual_seed(0)
     query = torch.randn(3, queries, 2, width, device=DEVICE).transpose(1, 2)
@@ -32,15 +33,20 @@ def test_attention_of_few_queries_is_that_of_torch(queries: int, keys: int, widt
 
 @pytest.mark.parametrize("vocabulary", [50, 300, 5000])
 def test_rows_are_read_as_in_the_plain_way(vocabulary: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    from regard.search.kernels.reading import read_rows
+    from regard.kernels.reading import read_rows
 
     torch.manual_seed(0)
     logits = 3 * torch.randn(5, vocabulary, device=DEVICE)
     logits[1, 3:30] = -torch.inf
     logits[2] = logits[2].round()
     normalisers, values, words = read_rows(logits, 4)
-    monkeypatch.setattr(probabilities, "_triton", lambda: False)
+    monkeypatch.setattr(probabilities, "_kernel", lambda _: None)
     torch.testing.assert_close(normalisers, probabilities.normaliser(logits), rtol=0, atol=1e-5)
     expected_values, expected_words = probabilities.best(logits, 4)
     assert torch.equal(values, expected_values)
     assert torch.equal(words, expected_words)
+
+
+def test_both_are_trusted() -> None:
+    assert trusted("attention")
+    assert trusted("reading")

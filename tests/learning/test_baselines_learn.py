@@ -8,11 +8,11 @@ import pytest
 import torch
 from torch.nn import functional as F
 
+from digits import answers, held_out, strings
 from regard import models
 from small import padded
 
-BEGIN, END, ZERO = 0, 1, 2
-LONGEST, BATCH = 5, 64
+BATCH = 64
 
 RECURRENT = {"architecture": "recurrent", "d_model": 48, "encoder_layers": 1, "decoder_layers": 1}
 GRU = RECURRENT | {"cell": "gru", "attention": "additive", "feeding": False}
@@ -31,27 +31,6 @@ TASKS: dict[str, tuple[str, dict[str, Any], float, int]] = {
     "bytenet reverses": ("reverse", BYTENET | {"dilations": [1, 2, 4]}, 5e-3, 450),
     "neural-gpu copies": ("copy", NEURAL_GPU | {"memory_offset": 1}, 5e-3, 150),
 }
-
-
-def strings(count: int, draw: random.Random) -> list[list[int]]:
-    return [[ZERO + draw.randrange(10) for _ in range(draw.randint(1, LONGEST))] for _ in range(count)]
-
-
-def held_out(string: list[int]) -> bool:
-    return sum(string) % 7 == 3 and len(string) > 2
-
-
-def answers(model: Any, sources: list[list[int]]) -> list[list[int]]:
-    """Greedy search, through the verbs."""
-    rows = padded([(source, []) for source in sources]).source
-    state = model.start(model.encode(rows))
-    tokens, said = torch.full((len(sources),), BEGIN), []
-    for _ in range(LONGEST + 1):
-        logits, state = model.step(tokens, state)
-        tokens = logits.argmax(-1)
-        said.append(tokens)
-    told = torch.stack(said, dim=1).tolist()
-    return [answer[: answer.index(END)] if END in answer else answer for answer in told]
 
 
 def learned(table: dict[str, Any], *, reverse: bool, rate: float, steps: int) -> float:

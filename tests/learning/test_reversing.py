@@ -6,12 +6,11 @@ import time
 import torch
 from torch.nn import functional as F
 
+from digits import answers, held_out, strings
 from regard import models, presets
 from regard.models.transformer import Transformer
-from small import packed, padded
+from small import packed
 
-BEGIN, END, ZERO = 0, 1, 2
-LONGEST = 5
 STEPS = 500
 
 
@@ -21,27 +20,6 @@ def tiny() -> Transformer:
     model = models.build("transformer", settings)
     assert isinstance(model, Transformer)
     return model
-
-
-def strings(count: int, random_: random.Random) -> list[list[int]]:
-    return [[ZERO + random_.randrange(10) for _ in range(random_.randint(1, LONGEST))] for _ in range(count)]
-
-
-def held_out(string: list[int]) -> bool:
-    return sum(string) % 7 == 3 and len(string) > 2
-
-
-def reversed_by(model: Transformer, sources: list[list[int]]) -> list[list[int]]:
-    """Greedy search, through the verbs."""
-    rows = padded([(source, []) for source in sources]).source
-    state = model.start(model.encode(rows))
-    tokens, said = torch.full((len(sources),), BEGIN), []
-    for _ in range(LONGEST + 1):
-        logits, state = model.step(tokens, state)
-        tokens = logits.argmax(-1)
-        said.append(tokens)
-    answers = torch.stack(said, dim=1).tolist()
-    return [answer[: answer.index(END)] if END in answer else answer for answer in answers]
 
 
 def test_the_tiny_model_learns_to_reverse_digits_within_a_minute() -> None:
@@ -62,8 +40,8 @@ def test_the_tiny_model_learns_to_reverse_digits_within_a_minute() -> None:
         optimiser.step()
     seconds = time.process_time() - began
     test = [string for string in strings(5000, random_) if held_out(string)]
-    answers = reversed_by(model.eval(), test)
-    correct = sum(answer == string[::-1] for answer, string in zip(answers, test, strict=True)) / len(test)
+    told = answers(model.eval(), test)
+    correct = sum(answer == string[::-1] for answer, string in zip(told, test, strict=True)) / len(test)
     assert len(test) > 400
     assert correct > 0.99
     assert seconds < 60  # of one core, so that busy neighbours do not count

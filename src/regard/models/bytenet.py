@@ -24,7 +24,7 @@ from regard.models.dropout import Dropout
 from regard.models.state import Kept, started
 from regard.models.transformer import projection
 from regard.models.verbs import Architecture, AttentionName, Batch, Observable, Rows
-from regard.models.words import Words, WordSettings
+from regard.models.words import WordModel, Words, WordSettings
 
 
 class ByteNetSettings(WordSettings):
@@ -51,7 +51,7 @@ class Memory(NamedTuple):
     columns: Tensor  # [N, U, D] zero beyond a sentence's own positions
 
 
-class ByteNet(nn.Module):
+class ByteNet(WordModel):
     """An encoder of dilated blocks and, standing on it, a decoder of masked ones."""
 
     def __init__(self, settings: ByteNetSettings) -> None:
@@ -64,20 +64,12 @@ class ByteNet(nn.Module):
         self.decoder = Stack(settings, sets=settings.decoder_sets, backwards=True)
         self.output = Output(settings)
 
-    def forward(self, batch: Batch) -> Tensor:
-        """[B, T, V] the logits of the word after each position of the target."""
-        return self.logits(self.states(batch))
-
     def states(self, batch: Batch) -> Tensor:
         """[B, T, D] the decoder's output at each position of the target."""
         columns, target = self.encode(batch.source).columns, batch.target
         x = self.dropout(self.words.said(target.tokens, target.positions))
         below = F.pad(columns, (0, 0, 0, max(0, x.size(1) - columns.size(1))))[:, : x.size(1)]
         return self.output(self.decoder(self.stand(torch.cat([x, below], dim=-1)), None))
-
-    def logits(self, states: Tensor) -> Tensor:
-        """[..., D] -> [..., V]."""
-        return self.words.logits(states)
 
     def encode(self, source: Rows) -> Memory:
         """The source, followed by as many zeros as it is to be unfolded by, through the encoder."""

@@ -22,7 +22,7 @@ from regard.models.convolutional import Convolution, matrices
 from regard.models.dropout import Dropout
 from regard.models.state import Kept, started
 from regard.models.verbs import Architecture, AttentionName, Batch, Lookup, Observer, Rows
-from regard.models.words import LimitedPositions, Words, WordSettings, something_to_see
+from regard.models.words import LimitedPositions, WordModel, Words, WordSettings, something_to_see
 
 _HALF = math.sqrt(0.5)
 
@@ -52,7 +52,7 @@ class Memory(NamedTuple):
     scale: Tensor  # [N, 1, 1] sqrt of the source's length
 
 
-class ConvS2S(nn.Module):
+class ConvS2S(WordModel):
     """An encoder and a decoder of convolutions."""
 
     def __init__(self, settings: ConvS2SSettings) -> None:
@@ -65,20 +65,12 @@ class ConvS2S(nn.Module):
         self.encoder = Encoder(settings)
         self.decoder = Decoder(settings)
 
-    def forward(self, batch: Batch) -> Tensor:
-        """[B, T, V] the logits of the word after each position of the target."""
-        return self.logits(self.states(batch))
-
     def states(self, batch: Batch) -> Tensor:
         """[B, T, D] the decoder's output at each position of the target."""
         target = batch.target
         x = self.words.said(target.tokens, target.positions)
         x = self.dropout(x + self.target_positions(target.positions))
         return self.decoder(x, self.encode(batch.source))
-
-    def logits(self, states: Tensor) -> Tensor:
-        """[..., D] -> [..., V]."""
-        return self.words.logits(states)
 
     def encode(self, source: Rows) -> Memory:
         """The source, with words and positions beside what the encoder made of them."""

@@ -8,12 +8,12 @@ Shapes: B sentences, H heads, T queries, S keys, K width of a key and of a value
 from __future__ import annotations
 
 import math
-from functools import cache
-from importlib.util import find_spec
 
 import torch
 from torch import Tensor
 from torch.nn import functional as F
+
+from regard.kernels import trusted
 
 _MOST_QUERIES = 16
 _WIDTHS = (16, 32, 64, 128)
@@ -25,10 +25,9 @@ def fused_attention(query: Tensor, key: Tensor, value: Tensor, allowed: Tensor |
         if query.device.type == "cpu":
             scores = (query / math.sqrt(query.size(3))) @ key.transpose(2, 3)
             return scores.masked_fill_(~allowed, -math.inf).softmax(-1) @ value
-        if query.is_cuda and _fits(query, key, value, allowed) and _triton():
-            from regard.models.kernels.few_queries import attend
-
-            return attend(query, key, value, allowed)
+        if query.is_cuda and _fits(query, key, value, allowed) and (kernel := trusted("attention")):
+            attended: Tensor = kernel.attend(query, key, value, allowed)
+            return attended
     return F.scaled_dot_product_attention(query, key, value, attn_mask=allowed)
 
 
@@ -40,8 +39,3 @@ def _fits(query: Tensor, key: Tensor, value: Tensor, allowed: Tensor) -> bool:
         and allowed.size(1) == 1
         and all(tensor.stride(3) == 1 for tensor in (query, key, value, allowed))
     )
-
-
-@cache
-def _triton() -> bool:
-    return find_spec("triton") is not None

@@ -28,7 +28,7 @@ from regard.models.dropout import Dropout
 from regard.models.state import Kept, started
 from regard.models.transformer import projection
 from regard.models.verbs import Architecture, AttentionName, Batch, Observable, Rows
-from regard.models.words import Words, WordSettings
+from regard.models.words import WordModel, Words, WordSettings
 
 
 class NeuralGPUSettings(WordSettings):
@@ -50,7 +50,7 @@ class Memory(NamedTuple):
     columns: Tensor  # [B] how many columns are the sentence's own
 
 
-class NeuralGPU(nn.Module):
+class NeuralGPU(WordModel):
     """A memory that an encoder and a decoder change, and a tape."""
 
     def __init__(self, settings: NeuralGPUSettings) -> None:
@@ -62,10 +62,6 @@ class NeuralGPU(nn.Module):
         self.decoder = Change(settings, layers=settings.decoder_layers, reads_tape=True)
         self.output = projection(settings.d_model, settings.d_model)
 
-    def forward(self, batch: Batch) -> Tensor:
-        """[B, T, V] the logits of the word after each position of the target."""
-        return self.logits(self.states(batch))
-
     def states(self, batch: Batch) -> Tensor:
         """[B, T, D] what is read from the memory, word by word."""
         cells, columns = self.encode(batch.source)
@@ -75,10 +71,6 @@ class NeuralGPU(nn.Module):
             state, cells, tape = self.advance(words[:, t], torch.full_like(columns, t), cells, tape, columns)
             states.append(state)
         return torch.stack(states, dim=1)
-
-    def logits(self, states: Tensor) -> Tensor:
-        """[..., D] -> [..., V]."""
-        return self.words.logits(states)
 
     def encode(self, source: Rows) -> Memory:
         """The source in the memory's first line, changed as many times as the memory has columns."""

@@ -27,7 +27,7 @@ from regard.models.dropout import Dropout
 from regard.models.state import Kept, started
 from regard.models.transformer import projection
 from regard.models.verbs import Architecture, AttentionName, Batch, Lookup, Observer, Rows
-from regard.models.words import Words, WordSettings, something_to_see
+from regard.models.words import WordModel, Words, WordSettings, something_to_see
 
 Hidden = tuple[Tensor, ...]
 """A layer's state, P tensors of [B, D]."""
@@ -67,7 +67,7 @@ class Source(NamedTuple):
     allowed: Tensor  # [N, 1, S]
 
 
-class Recurrent(nn.Module):
+class Recurrent(WordModel):
     """An encoder that reads in both directions, and a decoder that goes on from where it ended."""
 
     def __init__(self, settings: RecurrentSettings) -> None:
@@ -78,19 +78,11 @@ class Recurrent(nn.Module):
         self.encoder = Encoder(settings)
         self.decoder = Decoder(settings)
 
-    def forward(self, batch: Batch) -> Tensor:
-        """[B, T, V] the logits of the word after each position of the target."""
-        return self.logits(self.states(batch))
-
     def states(self, batch: Batch) -> Tensor:
         """[B, T, D] what the words are predicted from."""
         memory = self.encode(batch.source)
         x = self.dropout(self.words.said(batch.target.tokens, batch.target.positions))
         return self.decoder(x, self.decoder.first(memory.last), self.decoder.look_at(memory))
-
-    def logits(self, states: Tensor) -> Tensor:
-        """[..., D] -> [..., V]."""
-        return self.words.logits(states)
 
     def encode(self, source: Rows) -> Memory:
         """The source, read in both directions."""

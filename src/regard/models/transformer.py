@@ -62,13 +62,18 @@ class TransformerSettings(Settings):
     def _fits_together(self) -> Self:
         if self.positions != "learned" and self.d_model % 2:
             raise ValueError(f"d_model = {self.d_model} is odd; sinusoids come in pairs, so it must be even.")
-        if self.tied_embeddings in ("all", "source-target") and self.source_vocabulary != self.target_vocabulary:
-            raise ValueError(
-                f"tied_embeddings = {self.tied_embeddings!r} is one matrix for source and target, but "
-                f"source_vocabulary = {self.source_vocabulary} and target_vocabulary = {self.target_vocabulary}; "
-                "use one vocabulary for both, or tied_embeddings = 'target-output'."
-            )
+        vocabularies_fit(self.tied_embeddings, self.source_vocabulary, self.target_vocabulary)
         return self
+
+
+def vocabularies_fit(tied: str, source: int, target: int) -> None:
+    """Refuses one matrix for two vocabularies of different sizes."""
+    if tied in ("all", "source-target") and source != target:
+        raise ValueError(
+            f"tied_embeddings = {tied!r} is one matrix for source and target, but "
+            f"source_vocabulary = {source} and target_vocabulary = {target}; "
+            "use one vocabulary for both, or tied_embeddings = 'target-output'."
+        )
 
 
 class Memory(NamedTuple):

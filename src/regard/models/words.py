@@ -15,8 +15,8 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from regard.errors import LengthError
-from regard.models.transformer import Embedding
-from regard.models.verbs import Rows
+from regard.models.transformer import Embedding, vocabularies_fit
+from regard.models.verbs import Batch, Rows
 from regard.settings import Settings
 
 
@@ -31,12 +31,7 @@ class WordSettings(Settings):
 
     @model_validator(mode="after")
     def _vocabularies_fit(self) -> Self:
-        if self.tied_embeddings in ("all", "source-target") and self.source_vocabulary != self.target_vocabulary:
-            raise ValueError(
-                f"tied_embeddings = {self.tied_embeddings!r} is one matrix for source and target, but "
-                f"source_vocabulary = {self.source_vocabulary} and target_vocabulary = {self.target_vocabulary}; "
-                "use one vocabulary for both, or tied_embeddings = 'target-output'."
-            )
+        vocabularies_fit(self.tied_embeddings, self.source_vocabulary, self.target_vocabulary)
         return self
 
 
@@ -61,6 +56,24 @@ class Words(nn.Module):
     def logits(self, states: Tensor) -> Tensor:
         """[..., D] -> [..., V]."""
         return F.linear(states, self.output.weight)
+
+
+class WordModel(nn.Module):
+    """What all of these models do alike; each says how it gets from a batch to `states`."""
+
+    words: Words
+
+    def forward(self, batch: Batch) -> Tensor:
+        """[B, T, V] the logits of the word after each position of the target."""
+        return self.logits(self.states(batch))
+
+    def states(self, batch: Batch) -> Tensor:
+        """[B, T, D] what the words are predicted from."""
+        raise NotImplementedError
+
+    def logits(self, states: Tensor) -> Tensor:
+        """[..., D] -> [..., V]."""
+        return self.words.logits(states)
 
 
 class LimitedPositions(nn.Module):

@@ -6,11 +6,12 @@ Shapes: R... rows in any shape, V vocabulary, K words.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cache
-from importlib.util import find_spec
+from types import ModuleType
 
 import torch
 from torch import Tensor
+
+from regard.kernels import trusted
 
 _BLOCK = 64
 _CACHE = 2**18  # logits that fit into a processor's cache
@@ -22,8 +23,9 @@ def normaliser(logits: Tensor) -> Tensor:
     The likeliest word's probability gives it: log p = logit - normaliser, and a softmax is the fastest way there.
     """
     flat = logits.flatten(0, -2)
-    if _has_kernel(logits):
-        return read_rows(flat, 1)[0].view(logits.shape[:-1])
+    if kernel := _kernel(logits):
+        normalisers: Tensor = kernel.read_rows(flat, 1)[0]
+        return normalisers.view(logits.shape[:-1])
     rows = max(1, _CACHE // logits.size(-1)) if logits.device.type == "cpu" else max(1, len(flat))
     likeliest = [part.softmax(-1, dtype=_precise(logits)).amax(-1) for part in torch.split(flat, rows)]
     return (flat.amax(-1) - torch.cat(likeliest).log()).view(logits.shape[:-1])
@@ -35,8 +37,8 @@ def best(logits: Tensor, count: int) -> tuple[Tensor, Tensor]:
     torch.topk leaves open which of equals it takes. Here the K blocks of words with the highest maxima are found
     first: a word outside of them stands behind K words, their maxima, so it is none of the K best.
     """
-    if _has_kernel(logits):
-        _, values, words_of_values = read_rows(logits.flatten(0, -2), count)
+    if kernel := _kernel(logits):
+        _, values, words_of_values = kernel.read_rows(logits.flatten(0, -2), count)
         shape = (*logits.shape[:-1], count)
         return values.view(shape), words_of_values.view(shape)
     words = logits.size(-1)
@@ -72,20 +74,9 @@ def combine(logits: Sequence[Tensor]) -> Tensor:
     return members.logsumexp(0) - torch.tensor(len(logits), device=members.device, dtype=members.dtype).log()
 
 
-def read_rows(logits: Tensor, count: int) -> tuple[Tensor, Tensor, Tensor]:
-    """[R, V] -> log sum exp, the highest logits and their words, by the kernel."""
-    from regard.search.kernels.reading import read_rows as read
-
-    return read(logits, count)
-
-
-def _has_kernel(logits: Tensor) -> bool:
-    return logits.is_cuda and logits.dtype != torch.float64 and _triton()
-
-
-@cache
-def _triton() -> bool:
-    return find_spec("triton") is not None
+def _kernel(logits: Tensor) -> ModuleType | None:
+    """What reads logits on a GPU in one pass, if it works here."""
+    return trusted("reading") if logits.is_cuda and logits.dtype != torch.float64 else None
 
 
 def _precise(logits: Tensor) -> torch.dtype:

@@ -1,4 +1,4 @@
-"""What a search reads from logits on a GPU, in one pass: a Triton kernel beside the plain way of `probabilities.py`.
+"""What a search reads from logits on a GPU, in one pass, beside the plain way of `search/probabilities.py`.
 
 The plain way reads and writes the logits several times, which takes longer there than the model's own step. Here a
 program of the GPU reads one row: it sums exponentials, notes the highest logit of each block of words, finds the K
@@ -86,3 +86,16 @@ def read_rows(logits: Tensor, count: int) -> tuple[Tensor, Tensor, Tensor]:
         num_warps=4,
     )  # fmt: skip
     return normalisers, values, words
+
+
+def agrees() -> bool:
+    """Whether it gives what PyTorch gives, where no two logits are equal."""
+    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    logits = torch.randn(3, 5000, generator=torch.Generator().manual_seed(0)).to(device)
+    normalisers, values, words = read_rows(logits, 4)
+    expected = logits.topk(4)
+    return (
+        torch.allclose(normalisers, logits.logsumexp(-1), rtol=0, atol=1e-4)
+        and torch.equal(values, expected.values)
+        and torch.equal(words, expected.indices)
+    )

@@ -75,3 +75,22 @@ def attend(query: Tensor, key: Tensor, value: Tensor, allowed: Tensor) -> Tensor
         tile=16, width=width, block=_KEYS, num_warps=4,
     )  # fmt: skip
     return out
+
+
+def agrees() -> bool:
+    """Whether it gives what PyTorch gives, in float32 and in half of it, for masks of both shapes."""
+    from torch.nn import functional as F
+
+    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    half = torch.bfloat16 if device.type == "cuda" else torch.float16  # Triton's interpreter has no bf16
+    draw = torch.Generator().manual_seed(0)
+    query, key, value = (torch.randn(2, 2, size, 16, generator=draw).to(device) for size in (4, 70, 70))
+    allowed = torch.rand(2, 1, 4, 70, generator=draw).to(device) < 0.3
+    allowed[..., 0] = True
+    for mask in (allowed, allowed[:, :, :1]):
+        expected = F.scaled_dot_product_attention(query, key, value, attn_mask=mask)
+        for dtype, error in ((torch.float32, 1e-4), (half, 5e-2)):
+            found = attend(query.to(dtype), key.to(dtype), value.to(dtype), mask)
+            if not torch.allclose(found.float(), expected, rtol=0, atol=error):
+                return False
+    return True
