@@ -22,6 +22,7 @@ from regard.models.cache import DecoderState
 from regard.models.dropout import Dropout
 from regard.models.fused import fused_attention
 from regard.models.verbs import Architecture, AttentionName, Batch, Lookup, Observer, Rows
+from regard.models.vocabularies import vocabularies_fit
 from regard.settings import Settings
 
 
@@ -64,16 +65,6 @@ class TransformerSettings(Settings):
             raise ValueError(f"d_model = {self.d_model} is odd; sinusoids come in pairs, so it must be even.")
         vocabularies_fit(self.tied_embeddings, self.source_vocabulary, self.target_vocabulary)
         return self
-
-
-def vocabularies_fit(tied: str, source: int, target: int) -> None:
-    """Refuses one matrix for two vocabularies of different sizes."""
-    if tied in ("all", "source-target") and source != target:
-        raise ValueError(
-            f"tied_embeddings = {tied!r} is one matrix for source and target, but "
-            f"source_vocabulary = {source} and target_vocabulary = {target}; "
-            "use one vocabulary for both, or tied_embeddings = 'target-output'."
-        )
 
 
 class Memory(NamedTuple):

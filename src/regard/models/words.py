@@ -15,8 +15,9 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from regard.errors import LengthError
-from regard.models.transformer import Embedding, vocabularies_fit
+from regard.models.transformer import Embedding
 from regard.models.verbs import Batch, Rows
+from regard.models.vocabularies import vocabularies_fit
 from regard.settings import Settings
 
 
