@@ -38,7 +38,7 @@ class LoaderSettings(Settings):
     batch_tokens: PositiveInt = 25_000  # tokens a side in a batch of full rows, over all ranks (section 5.1)
     row_lengths: Annotated[tuple[PositiveInt, ...], Field(strict=False, min_length=1)] = (128, 256, 512, 1024)
     share_rows: bool = True  # several sentences a row; some models need one sentence a row
-    pool_batches: PositiveInt = 256  # about so many batches are packed together
+    pool_batches: PositiveInt = 64  # about so many batches are packed together
     seed: int = 1
 
     @model_validator(mode="after")
