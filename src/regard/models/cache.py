@@ -85,12 +85,15 @@ class DecoderState:
         return self
 
     def keep(self, sentences: Tensor) -> DecoderState:
-        """Only these sentences go on, in this order, each with all of its rows."""
-        self.source = [(key[sentences], value[sentences]) for key, value in self.source]
-        self.own = [(key[sentences], value[sentences]) for key, value in self.own]
-        self.source_allowed, self.seen = self.source_allowed[sentences], self.seen[sentences]
-        self.ages, self.born = self.ages[sentences], [self.born[n] for n in sentences.tolist()]
-        self.places = self.places[: len(sentences)]
+        """Only these sentences go on, in this order, each with all of its rows. Those that stay in place are not moved."""
+        order = sentences.tolist()
+        places = torch.tensor([place for place, n in enumerate(order) if place != n], device=sentences.device).long()
+        self.source = [(_closed(key, places, sentences), _closed(value, places, sentences)) for key, value in self.source]
+        self.own = [(_closed(key, places, sentences), _closed(value, places, sentences)) for key, value in self.own]
+        self.source_allowed = _closed(self.source_allowed, places, sentences)
+        self.seen, self.ages = _closed(self.seen, places, sentences), _closed(self.ages, places, sentences)
+        self.born = [self.born[n] for n in order]
+        self.places = self.places[: len(order)]
         return self
 
     def put(self, places: Tensor, newcomers: DecoderState) -> DecoderState:
@@ -131,6 +134,13 @@ class DecoderState:
 
 def _twice(cache: Tensor) -> Tensor:
     return torch.cat([cache, torch.zeros_like(cache)], 2)
+
+
+def _closed(cache: Tensor, places: Tensor, sentences: Tensor) -> Tensor:
+    """[N, ...] -> only these sentences; to each of these places one is moved."""
+    if len(places):
+        cache[places] = cache[sentences[places]]
+    return cache[: len(sentences)]
 
 
 def _longer(cache: Tensor, by: int) -> Tensor:

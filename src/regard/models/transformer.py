@@ -124,7 +124,7 @@ class Transformer(nn.Module):
 
     def logits(self, x: Tensor) -> Tensor:
         """[..., D] -> [..., V]: section 3.4's linear transformation before the softmax."""
-        return F.linear(x, self.output_embedding.weight, self.output_bias)
+        return self.output_embedding.logits(x, self.output_bias)
 
     @torch.no_grad()
     def start(self, memory: Memory, *, width: int = 1) -> DecoderState:
@@ -371,6 +371,10 @@ class Embedding(nn.Module):
     def forward(self, tokens: Tensor) -> Tensor:
         """[...] -> [..., D]."""
         return F.embedding(tokens, self.weight) * math.sqrt(self.weight.size(1))
+
+    def logits(self, x: Tensor, bias: Tensor | None = None) -> Tensor:
+        """[..., D] -> [..., V]."""
+        return F.linear(x, self.weight, bias)
 
 
 class Sinusoids(nn.Module):

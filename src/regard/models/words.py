@@ -56,7 +56,7 @@ class Words(nn.Module):
 
     def logits(self, states: Tensor) -> Tensor:
         """[..., D] -> [..., V]."""
-        return F.linear(states, self.output.weight)
+        return self.output.logits(states)
 
 
 class WordModel(nn.Module):

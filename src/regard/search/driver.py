@@ -79,7 +79,7 @@ def decode_waiting(
                 for place, number in zip(taken, numbers, strict=True):
                     inside[place] = number
             if empty and not fixed:
-                busy = search.busy
+                busy = _closed_ranks(search.busy)
                 search.keep(busy)
                 state, inside = state.keep(torch.tensor(busy, device=search.device)), [inside[place] for place in busy]
         state = move(state) if move else _moved(step, state, search)
@@ -93,6 +93,12 @@ def _moved(step: Step[StateT], state: StateT, search: Search) -> StateT:
     logits, state = step(search.tokens, state)
     rows = search.move(logits)
     return state if rows is None else state.reorder(rows)
+
+
+def _closed_ranks(busy: list[int]) -> list[int]:
+    """These places in an order in which most stay what they are: the last ones take those that are free before them."""
+    stay, late = set(busy), [place for place in busy if place >= len(busy)]
+    return [place if place in stay else late.pop() for place in range(len(busy))]
 
 
 def _next(waiting: deque[int], count: int) -> list[int]:

@@ -5,7 +5,7 @@ Shapes: R... rows in any shape, V vocabulary, K words.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from types import ModuleType
 
 import torch
@@ -15,6 +15,8 @@ from regard.kernels import trusted
 
 _BLOCK = 64
 _CACHE = 2**18  # logits that fit into a processor's cache
+
+Find = Callable[[Tensor, int], tuple[Tensor, Tensor]]
 
 
 def normaliser(logits: Tensor) -> Tensor:
@@ -34,23 +36,36 @@ def normaliser(logits: Tensor) -> Tensor:
 def best(logits: Tensor, count: int) -> tuple[Tensor, Tensor]:
     """[R..., V] -> [R..., K] the K highest logits, highest first, and their words; of equals, the lowest word.
 
-    torch.topk leaves open which of equals it takes. Here the K blocks of words with the highest maxima are found
-    first: a word outside of them stands behind K words, their maxima, so it is none of the K best.
+    torch.topk leaves open which of equals it takes. On a processor one word more is looked for, and if no two of them
+    are equal, nothing was left open.
     """
     if kernel := _kernel(logits):
         _, values, words_of_values = kernel.read_rows(logits.flatten(0, -2), count)
         shape = (*logits.shape[:-1], count)
         return values.view(shape), words_of_values.view(shape)
+    if logits.device.type == "cpu" and count < logits.size(-1):
+        values, words = _best_in_blocks(logits, count + 1, torch.topk)
+        if (values[..., 1:] < values[..., :-1]).all():
+            return values[..., :count], words[..., :count]
+    return _best_in_blocks(logits, count, _best_of_few)
+
+
+def _best_in_blocks(logits: Tensor, count: int, find: Find) -> tuple[Tensor, Tensor]:
+    """The same, by what finds the highest of a few and their places.
+
+    The K blocks of words with the highest maxima are found first: a word outside of them stands behind K words, their
+    maxima, so it is none of the K best.
+    """
     words = logits.size(-1)
     blocks = words // _BLOCK
     if blocks <= 2 * count:
-        return _best_of_few(logits, count)
+        return find(logits, count)
     whole = logits[..., : blocks * _BLOCK].view(*logits.shape[:-1], blocks, _BLOCK)
-    chosen = _best_of_few(whole.amax(-1), count)[1].sort(-1).values
+    chosen = find(whole.amax(-1), count)[1].sort(-1).values
     within = torch.arange(_BLOCK, device=logits.device)
     rest = torch.arange(blocks * _BLOCK, words, device=logits.device).expand(*chosen.shape[:-1], -1)
     candidates = torch.cat([(chosen[..., None] * _BLOCK + within).flatten(-2), rest], -1)  # ascending
-    values, places = _best_of_few(logits.gather(-1, candidates), count)
+    values, places = find(logits.gather(-1, candidates), count)
     return values, candidates.gather(-1, places)
 
 

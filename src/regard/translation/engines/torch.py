@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 import torch
 
 from regard.batches.rows import rows_of
+from regard.models.packed import packed
 from regard.models.verbs import InPlace
 from regard.search import Request, Result, Search, SearchSettings, build, decode_waiting
 from regard.search.length import limit
@@ -180,7 +181,7 @@ def _in(precision: torch.dtype, model: Any) -> Any:
 
 
 def _open(loaded: Loaded) -> TorchEngine:
-    models = [member.model for member in loaded.members]
+    models = [packed(member.model) for member in loaded.members]
     model: Decoding = models[0] if len(models) == 1 else Ensemble(models)
     return TorchEngine(model, loaded.tokenisers, device=loaded.device)
 
