@@ -11,6 +11,7 @@ Shapes: N sentences, W = width hypotheses of each, C columns, H heads, S source 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 import torch
 from torch import Tensor
@@ -85,14 +86,15 @@ class DecoderState:
         return self
 
     def keep(self, sentences: Tensor) -> DecoderState:
-        """Only these sentences go on, in this order, each with all of its rows. Those that stay in place are not moved."""
+        """Only these sentences go on, in this order, each with all of its rows; only those whose place changes move."""
         order = sentences.tolist()
-        places = torch.tensor([place for place, n in enumerate(order) if place != n], device=sentences.device).long()
-        self.source = [(_closed(key, places, sentences), _closed(value, places, sentences)) for key, value in self.source]
-        self.own = [(_closed(key, places, sentences), _closed(value, places, sentences)) for key, value in self.own]
-        self.source_allowed = _closed(self.source_allowed, places, sentences)
-        self.seen, self.ages = _closed(self.seen, places, sentences), _closed(self.ages, places, sentences)
-        self.born = [self.born[n] for n in order]
+        moved = [place for place, sentence in enumerate(order) if place != sentence]
+        places = torch.tensor(moved, dtype=torch.long, device=sentences.device)
+        kept = partial(_kept, sentences=sentences, places=places)
+        self.source = [(kept(key), kept(value)) for key, value in self.source]
+        self.own = [(kept(key), kept(value)) for key, value in self.own]
+        self.source_allowed, self.seen, self.ages = kept(self.source_allowed), kept(self.seen), kept(self.ages)
+        self.born = [self.born[sentence] for sentence in order]
         self.places = self.places[: len(order)]
         return self
 
@@ -136,8 +138,8 @@ def _twice(cache: Tensor) -> Tensor:
     return torch.cat([cache, torch.zeros_like(cache)], 2)
 
 
-def _closed(cache: Tensor, places: Tensor, sentences: Tensor) -> Tensor:
-    """[N, ...] -> only these sentences; to each of these places one is moved."""
+def _kept(cache: Tensor, *, sentences: Tensor, places: Tensor) -> Tensor:
+    """[N, ...] -> these sentences alone, each in its place; those of these `places` come from elsewhere."""
     if len(places):
         cache[places] = cache[sentences[places]]
     return cache[: len(sentences)]
