@@ -9,15 +9,13 @@ from __future__ import annotations
 
 from copy import deepcopy
 from functools import cache
-from typing import TypeVar
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
 from regard.models.transformer import Embedding
-
-ModelT = TypeVar("ModelT", bound=nn.Module)
 
 
 class PackedLinear(nn.Module):
@@ -46,7 +44,7 @@ class PackedEmbedding(Embedding):
         return _product(x, self.packed, bias)
 
 
-def packed(model: ModelT) -> ModelT:
+def packed(model: Any) -> Any:
     """The same model with packed weights beside its own; itself, where they would not help or cannot be had."""
     tensors = [*model.parameters(), *model.buffers()]
     if not can_pack() or any(tensor.device.type != "cpu" for tensor in tensors):
