@@ -103,8 +103,8 @@ def _differ(  # type: ignore[no-untyped-def]
     schema="(Tensor logits, Tensor labels, Tensor real, float epsilon) -> (Tensor, Tensor, Tensor)",
 )
 def _cross_entropy(logits: Tensor, labels: Tensor, real: Tensor, epsilon: float) -> tuple[Tensor, Tensor, Tensor]:
-    """[P, V], [P] and [P] -> the smoothed cross-entropy and the plain one, which has no gradient, [P] each in float32, 0
-    where not real; and [P], for the gradient, the logarithms of the sums of exponentials.
+    """[P, V], [P] and [P] -> the smoothed cross-entropy and the plain one, which has no gradient, [P] each in float32,
+    0 where not real; and [P], for the gradient, the logarithms of the sums of exponentials.
     """
     smoothed, likelihoods, normalisers = _empty(logits)
     kernel: Any = _lose

@@ -44,11 +44,7 @@ _MEMORY = 64  # the widest head of which two tiles of everything fit into a mult
 @triton.jit  # type: ignore[untyped-decorator]
 def _read(start, place, stride, limit, width: tl.constexpr, full: tl.constexpr):  # type: ignore[no-untyped-def]
     at = start + place[:, None] * stride + tl.arange(0, width)[None, :]
-    if full:
-        values = tl.load(at)
-    else:
-        values = tl.load(at, mask=(place < limit)[:, None], other=0.0)
-    return values
+    return tl.load(at) if full else tl.load(at, mask=(place < limit)[:, None], other=0.0)
 
 
 @triton.jit  # type: ignore[untyped-decorator]
@@ -63,7 +59,8 @@ def _write(values, start, place, stride, limit, width: tl.constexpr, full: tl.co
 @triton.jit  # type: ignore[untyped-decorator]
 def _attend(  # type: ignore[no-untyped-def]
     query, key, value, allowed, out, normalisers, scale, heads, queries, keys,
-    query_0, query_1, query_2, key_0, key_1, key_2, value_0, value_1, value_2, allowed_0, allowed_2, out_0, out_1, out_2,
+    query_0, query_1, query_2, key_0, key_1, key_2, value_0, value_1, value_2,
+    allowed_0, allowed_2, out_0, out_1, out_2,
     tile: tl.constexpr, blocks: tl.constexpr, span: tl.constexpr, width: tl.constexpr, full: tl.constexpr,
 ):  # fmt: skip
     program = tl.program_id(0)
@@ -74,10 +71,7 @@ def _attend(  # type: ignore[no-untyped-def]
     known = _read(key + row * key_0 + head * key_1, tell, key_2, keys, width, full)
     told = _read(value + row * value_0 + head * value_1, tell, value_2, keys, width, full)
     at = allowed + row * allowed_0 + ask[:, None] * allowed_2 + tell[None, :]
-    if full:
-        may = tl.load(at)
-    else:
-        may = tl.load(at, mask=(ask < queries)[:, None] & (tell < keys)[None, :], other=0)
+    may = tl.load(at) if full else tl.load(at, mask=(ask < queries)[:, None] & (tell < keys)[None, :], other=0)
     scores = tl.dot(asked, tl.trans(known), input_precision="ieee") * scale
     scores = tl.where(may != 0, scores, float("-inf"))
     highest = tl.max(scores, 1)
@@ -108,12 +102,8 @@ def _backward(  # type: ignore[no-untyped-def]
         told = _read(value + row * value_0 + head * value_1, tell, value_2, keys, width, full)
         at = allowed + row * allowed_0 + ask[:, None] * allowed_2 + tell[None, :]
         by_query = normalisers + both.to(tl.int64) * queries + ask
-        if full:
-            may = tl.load(at)
-            normaliser = tl.load(by_query)
-        else:
-            may = tl.load(at, mask=(ask < queries)[:, None] & (tell < keys)[None, :], other=0)
-            normaliser = tl.load(by_query, mask=ask < queries, other=0.0)
+        may = tl.load(at) if full else tl.load(at, mask=(ask < queries)[:, None] & (tell < keys)[None, :], other=0)
+        normaliser = tl.load(by_query) if full else tl.load(by_query, mask=ask < queries, other=0.0)
         scores = tl.dot(asked, tl.trans(known), input_precision="ieee") * base_2_scale - normaliser[:, None]
         weights = tl.exp2(tl.where(may != 0, scores, float("-inf"))).to(told.dtype)
         for_values = tl.dot(tl.trans(weights), wanted, input_precision="ieee")
@@ -247,7 +237,10 @@ def agrees() -> bool:
         allowed[..., 0] = True
         inputs = [tensor.requires_grad_() for tensor in (query, key, value)]
         precise = [tensor.detach().float().requires_grad_() for tensor in inputs]
-        found, expected = torch.ops.regard.row_attention(*inputs, allowed)[0], F.scaled_dot_product_attention(*precise, attn_mask=allowed)
+        found, expected = (
+            torch.ops.regard.row_attention(*inputs, allowed)[0],
+            F.scaled_dot_product_attention(*precise, attn_mask=allowed),
+        )
         pairs = [
             (found, expected),
             *zip(
