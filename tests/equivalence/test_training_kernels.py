@@ -13,6 +13,7 @@ from torch.nn import functional as F
 
 from regard import kernels
 from regard.models import fused
+from regard.models.dropout import Dropout
 from regard.models.transformer import backwards, may_look
 from regard.training import loss as losses
 from regard.training.loss import LossOf, smoothed_cross_entropy
@@ -162,6 +163,125 @@ def test_rows_of_padding_are_not_read() -> None:
     assert not gradient.any()
 
 
+def residual(width: int, dtype: torch.dtype, count: int = 37) -> list[Tensor]:
+    """What goes along and what is added, weight and bias, and a gradient of the result."""
+    torch.manual_seed(0)
+    shapes = (count, width), (count, width), (width,), (width,), (count, width)
+    return [torch.randn(shape, device=DEVICE).to(dtype).requires_grad_() for shape in shapes]
+
+
+def seeded(number: int) -> Tensor:
+    return torch.tensor([number], device=DEVICE)
+
+
+def kept_with(seed: Tensor, count: int, width: int) -> Tensor:
+    """[count, width] 1 where a dropout of 0.3 keeps, else 0."""
+    ones, zeros = torch.ones(count, width, device=DEVICE), torch.zeros(count, width, device=DEVICE)
+    added: Tensor = torch.ops.regard.residual_norm(zeros, ones, ones[0], zeros[0], seed, 0.3, 1e-5)[1]
+    return (added != 0).double()
+
+
+@needs_triton
+@needs_a_place
+@pytest.mark.parametrize("dtype", [torch.float32, HALF])
+@pytest.mark.parametrize("width", [128, 384, 512])
+def test_a_residual_and_its_gradients_are_those_of_the_plain_way(width: int, dtype: torch.dtype) -> None:
+    assert kernels.works("residual")
+    *inputs, gradient = residual(width, dtype)
+    found = torch.ops.regard.residual_norm(*inputs, None, 0.3, 1e-5)[0]
+    x, y, weight, bias = precise = [tensor.detach().double().requires_grad_() for tensor in inputs]
+    expected = F.layer_norm(x + y, (width,), weight, bias, 1e-5)
+    error = 1e-5 if dtype == torch.float32 else 2e-2
+    torch.testing.assert_close(found.double(), expected, rtol=error, atol=error)
+    ours = torch.autograd.grad(found, inputs, gradient)
+    theirs = torch.autograd.grad(expected, precise, gradient.double())
+    for our, their, given in zip(ours, theirs, inputs, strict=True):
+        assert our.dtype == given.dtype
+        torch.testing.assert_close(our.double(), their, rtol=error, atol=error)
+
+
+@needs_triton
+@needs_a_place
+@pytest.mark.parametrize("dtype", [torch.float32, HALF])
+@pytest.mark.parametrize("width", [384, 512])
+def test_a_residual_drops_backward_what_it_dropped_forward(width: int, dtype: torch.dtype) -> None:
+    assert kernels.works("residual")
+    *inputs, gradient = residual(width, dtype)
+    found = torch.ops.regard.residual_norm(*inputs, seeded(2**61 + 7), 0.3, 1e-5)[0]
+    kept = kept_with(seeded(2**61 + 7), 37, width)
+    assert float(kept.mean()) == pytest.approx(0.7, abs=0.02)
+    scale = 65536 / (65536 - round(0.3 * 65536))
+    x, y, weight, bias = precise = [tensor.detach().double().requires_grad_() for tensor in inputs]
+    expected = F.layer_norm(x + y * kept * scale, (width,), weight, bias, 1e-5)
+    error = 1e-5 if dtype == torch.float32 else 2e-2
+    torch.testing.assert_close(found.double(), expected, rtol=error, atol=error)
+    ours = torch.autograd.grad(found, inputs, gradient)
+    theirs = torch.autograd.grad(expected, precise, gradient.double())
+    assert not ours[1][kept == 0].any()
+    for our, their in zip(ours, theirs, strict=True):
+        torch.testing.assert_close(our.double(), their, rtol=error, atol=error)
+
+
+@needs_triton
+@needs_a_place
+def test_what_is_dropped_depends_on_the_seed_and_differs_from_row_to_row() -> None:
+    assert kernels.works("residual")
+    one, second, third = (kept_with(seeded(number), 64, 512) for number in (1, 2, 1 + 2**32))
+    assert torch.equal(one[:5], kept_with(seeded(1), 5, 512))
+    for other in (second, third, one.roll(1, 0), one.roll(1, 1), one.roll(8, 1), one.roll(256, 1)):
+        assert float((one * other).mean()) == pytest.approx(0.49, abs=0.02)
+    assert one.mean(0).min() > 0.4
+    assert one.mean(1).min() > 0.6
+
+
+@needs_triton
+@needs_a_place
+def test_a_residual_is_the_same_however_it_is_cut_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    from regard.kernels import residual as kernel
+
+    *inputs, gradient = residual(128, HALF)
+    found = []
+    for tiling in (kernel.Tiling(rows=1, warps=1), kernel.Tiling(rows=4, warps=2, lasting=2)):
+        monkeypatch.setattr(kernel, "FORWARD", tiling)
+        monkeypatch.setattr(kernel, "BACKWARD", tiling)
+        out = torch.ops.regard.residual_norm(*inputs, seeded(1), 0.1, 1e-5)[0]
+        found.append([out, *torch.autograd.grad(out, inputs, gradient)])
+    for one, other in zip(*found, strict=True):
+        torch.testing.assert_close(one, other, rtol=1e-2, atol=1e-2)
+
+
+@needs_triton
+@needs_a_place
+def test_weights_in_float32_get_gradients_in_float32() -> None:
+    assert kernels.works("residual")
+    x, y, *_, gradient = residual(128, HALF, count=3)
+    vectors = [torch.randn(128, device=DEVICE).requires_grad_() for _ in range(2)]
+    found = torch.ops.regard.residual_norm(x, y, *vectors, None, 0.0, 1e-5)[0]
+    assert found.dtype == HALF
+    assert {tensor.dtype for tensor in torch.autograd.grad(found, vectors, gradient)} == {torch.float32}
+
+
+@needs_triton
+@needs_a_place
+def test_compiled_code_calls_the_residual_and_its_gradient() -> None:
+    *inputs, gradient = residual(128, HALF, count=6)
+    inputs[:2] = (tensor.detach().view(2, 3, 128).transpose(0, 1).requires_grad_() for tensor in inputs[:2])
+    gradient = gradient.view(3, 2, 128)
+
+    def normalise(x: Tensor, y: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
+        assert kernels.works("residual")
+        out: Tensor = torch.ops.regard.residual_norm(x, y, weight, bias, seeded(3), 0.1, 1e-5)[0]
+        return out
+
+    compiled = torch.compile(normalise, fullgraph=True, dynamic=False, backend="aot_eager")(*inputs)
+    plain = normalise(*inputs)
+    assert torch.equal(compiled, plain)
+    assert compiled.is_contiguous()
+    ours = torch.autograd.grad(compiled, inputs, gradient)
+    for our, their in zip(ours, torch.autograd.grad(plain, inputs, gradient), strict=True):
+        assert torch.equal(our, their)
+
+
 @needs_triton
 @needs_a_place
 def test_the_operations_are_what_they_tell_the_compiler() -> None:
@@ -180,6 +300,19 @@ def test_the_operations_are_what_they_tell_the_compiler() -> None:
     rest = logits.detach(), labels, real, torch.randn(3, device=DEVICE), 0.1
     incoming = torch.ones((), device=DEVICE).expand(3)
     torch.library.opcheck(torch.ops.regard.smoothed_cross_entropy_backward, (incoming, *rest))
+
+
+@needs_triton
+@needs_a_place
+@pytest.mark.parametrize("seed", [None, 3])
+def test_the_operations_of_a_residual_are_what_they_tell_the_compiler(seed: int | None) -> None:
+    assert kernels.works("residual")
+    *inputs, gradient = residual(128, torch.float32, count=5)
+    drawn = None if seed is None else seeded(seed)
+    torch.library.opcheck(torch.ops.regard.residual_norm, (*inputs, drawn, 0.1, 1e-5))
+    _, added, statistics = torch.ops.regard.residual_norm(*inputs, drawn, 0.1, 1e-5)
+    arguments = gradient.detach(), added.detach(), statistics.detach(), inputs[2].detach(), drawn, 0.1
+    torch.library.opcheck(torch.ops.regard.residual_norm_backward, arguments)
 
 
 @needs_triton
@@ -231,7 +364,32 @@ def test_compiled_code_goes_the_plain_way_where_a_kernel_does_not_work(monkeypat
     torch.testing.assert_close(found, F.scaled_dot_product_attention(*tensors, attn_mask=allowed))
 
 
+@pytest.mark.parametrize("training", [True, False])
+def test_on_a_processor_a_residual_goes_the_plain_way(training: bool) -> None:
+    norm, dropout = torch.nn.LayerNorm(128), Dropout(0.3).train(training)
+    x, y = torch.randn(2, 3, 5, 128)
+    found = []
+    for way in (lambda: fused.fused_residual(x, y, norm, dropout), lambda: norm(x + dropout(y))):
+        torch.manual_seed(1)
+        found.append(way())
+    assert torch.equal(*found)
+
+
+@needs_triton
+@pytest.mark.skipif(DEVICE == "cpu", reason="no GPU")
+@pytest.mark.parametrize("p", [0.0, 0.1])
+def test_on_a_gpu_a_residual_goes_through_the_kernel(p: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    norm, dropout = torch.nn.LayerNorm(512, device=DEVICE, dtype=HALF), Dropout(p)
+    x, y, *_ = residual(512, HALF)
+    ours = fused.fused_residual(x, y, norm, dropout)
+    assert "residual_norm" in type(ours.grad_fn).__name__
+    assert p or torch.allclose(ours, norm(x + y), rtol=0.02, atol=0.02)
+    monkeypatch.setattr(fused, "works", lambda _: False)
+    theirs = fused.fused_residual(x, y, norm, dropout)
+    assert float(ours.std()) == pytest.approx(float(theirs.std()), rel=0.02)
+
+
 @pytest.mark.skipif(find_spec("triton") is not None, reason="Triton is installed")
-@pytest.mark.parametrize("name", ["row_attention", "loss"])
+@pytest.mark.parametrize("name", ["row_attention", "loss", "residual"])
 def test_without_triton_no_kernel_works_and_nobody_is_warned(name: str) -> None:
     assert not kernels.works(name)

@@ -1,9 +1,10 @@
-"""Attention in one kernel: PyTorch's, or what is faster.
+"""Attention and the residual connection, each in one kernel: PyTorch's, or what is faster.
 
-For the few queries of a decoder's step that is a kernel of our own on a GPU, and on a processor two small products:
-PyTorch's kernels work on larger tiles. For training with rows of up to 128 tokens it is another kernel of our own.
+For attention of the few queries of a decoder's step that is a kernel of our own on a GPU, and on a processor two small products:
+PyTorch's kernels work on larger tiles. For training with rows of up to 128 tokens it is another kernel of our own,
+and so it is for dropout, sum and normalisation after each sub-layer.
 
-Shapes: B sentences, H heads, T queries, S keys, K width of a key and of a value.
+Shapes: B sentences, H heads, T queries, S keys, K width of a key and of a value, D = d_model.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from __future__ import annotations
 import math
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn import functional as F
 
 from regard.kernels import trusted, works
@@ -19,6 +20,7 @@ from regard.kernels import trusted, works
 _MOST_QUERIES = 16
 _LONGEST_ROW = 128
 _WIDTHS = (16, 32, 64, 128)
+_NARROWEST, _WIDEST = 128, 1024  # what a residual connection may carry in our kernel
 _HALVES = (torch.bfloat16, torch.float16)
 
 
@@ -37,6 +39,19 @@ def fused_attention(query: Tensor, key: Tensor, value: Tensor, allowed: Tensor |
             answers: Tensor = torch.ops.regard.row_attention(query, key, value, allowed)[0]
             return answers
     return F.scaled_dot_product_attention(query, key, value, attn_mask=allowed)
+
+
+def fused_residual(x: Tensor, y: Tensor, norm: nn.LayerNorm, dropout: nn.Dropout) -> Tensor:
+    """[..., D] twice -> [..., D]: LayerNorm(x + dropout(y))."""
+    if torch.is_grad_enabled() and x.is_cuda and x.dtype in _HALVES and x.dtype == y.dtype and x.shape == y.shape:
+        if _NARROWEST <= x.size(-1) <= _WIDEST and works("residual"):
+            drops = dropout.training and dropout.p > 0
+            seed = torch.randint(2**62, (1,), device=x.device) if drops else None
+            arguments = x, y, norm.weight, norm.bias, seed, dropout.p, norm.eps
+            normalised: Tensor = torch.ops.regard.residual_norm(*arguments)[0]
+            return normalised
+    normalised = norm(x + dropout(y))
+    return normalised
 
 
 def _fits(query: Tensor, key: Tensor, value: Tensor, allowed: Tensor) -> bool:

@@ -20,7 +20,7 @@ from torch.nn import functional as F
 from regard.errors import LengthError
 from regard.models.cache import DecoderState
 from regard.models.dropout import Dropout
-from regard.models.fused import fused_attention
+from regard.models.fused import fused_attention, fused_residual
 from regard.models.verbs import Architecture, AttentionName, Batch, Lookup, Observer, Rows
 from regard.models.vocabularies import vocabularies_fit
 from regard.settings import Settings
@@ -280,7 +280,7 @@ class Residual(nn.Module):
         """[B, T, D] -> [B, T, D]."""
         if self.pre_norm:
             return x + self.dropout(sublayer(self.norm(x)))
-        return self.norm(x + self.dropout(sublayer(x)))
+        return fused_residual(x, sublayer(x), self.norm, self.dropout)
 
 
 def attention(
