@@ -1,9 +1,9 @@
 """LayerNorm(x + dropout(y)) of a residual connection, forward and backward, one kernel each: all is read once.
 
-A program is one warp and has whole rows, so that their sums need nobody else and nobody waits. What dropout keeps is not stored but drawn again backward:
-one draw of Philox, numbered by row and place, decides about eight neighbours, 16 bits each. So a share of 0.1 is 6554
-of 65536, as on a CPU. Backward, programs last: each adds up what its rows say about weight and bias, and what all of
-them have is summed at the end, always in the same order.
+A program is one warp and has whole rows: their sums need nobody else, and nobody waits. What dropout keeps is not
+stored but drawn again backward: one draw of Philox, numbered by row and place, decides about eight neighbours, 16 bits
+each. So a share of 0.1 is 6554 of 65536, as on a CPU. Backward, programs last: each adds up what its rows say about
+weight and bias, and what all of them have is summed at the end, always in the same order.
 
 Shapes: N rows, D width, of which a lane has eight neighbours, `deep` times; P programs.
 """
@@ -163,7 +163,9 @@ def _(
 def _residual_norm_backward(
     gradient: Tensor, added: Tensor, statistics: Tensor, weight: Tensor, seed: Tensor | None, p: float
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """The gradients of x, and of y where it is another one, else [0]; and [P, 2, D] sums for those of weight and bias."""
+    """The gradients of x, and of y where it is another one, else [0]; and [P, 2, D], of which the sum over all programs
+    is the gradient of weight and bias.
+    """
     for_x, for_y, sums = _empty_gradients(added, seed, p)
     dropped = _dropped(seed, p)
     sizes = _sizes(added, BACKWARD)

@@ -1,8 +1,8 @@
 """Attention and the residual connection, each in one kernel: PyTorch's, or what is faster.
 
-For attention of the few queries of a decoder's step that is a kernel of our own on a GPU, and on a processor two small products:
-PyTorch's kernels work on larger tiles. For training with rows of up to 128 tokens it is another kernel of our own,
-and so it is for dropout, sum and normalisation after each sub-layer.
+For the few queries of a decoder's step attention is a kernel of our own on a GPU, and on a processor two small
+products: PyTorch's kernels work on larger tiles. For training with rows of up to 128 tokens it is another kernel of our
+own, and so are dropout, sum and normalisation after a sub-layer.
 
 Shapes: B sentences, H heads, T queries, S keys, K width of a key and of a value, D = d_model.
 """
@@ -20,7 +20,7 @@ from regard.kernels import trusted, works
 _MOST_QUERIES = 16
 _LONGEST_ROW = 128
 _WIDTHS = (16, 32, 64, 128)
-_NARROWEST, _WIDEST = 128, 1024  # what a residual connection may carry in our kernel
+_NARROWEST, _WIDEST = 128, 1024  # of the sums that our kernel normalises
 _HALVES = (torch.bfloat16, torch.float16)
 
 
@@ -43,15 +43,19 @@ def fused_attention(query: Tensor, key: Tensor, value: Tensor, allowed: Tensor |
 
 def fused_residual(x: Tensor, y: Tensor, norm: nn.LayerNorm, dropout: nn.Dropout) -> Tensor:
     """[..., D] twice -> [..., D]: LayerNorm(x + dropout(y))."""
-    if torch.is_grad_enabled() and x.is_cuda and x.dtype in _HALVES and x.dtype == y.dtype and x.shape == y.shape:
-        if _NARROWEST <= x.size(-1) <= _WIDEST and works("residual"):
-            drops = dropout.training and dropout.p > 0
-            seed = torch.randint(2**62, (1,), device=x.device) if drops else None
-            arguments = x, y, norm.weight, norm.bias, seed, dropout.p, norm.eps
-            normalised: Tensor = torch.ops.regard.residual_norm(*arguments)[0]
-            return normalised
-    normalised = norm(x + dropout(y))
+    if torch.is_grad_enabled() and x.is_cuda and _carries(x, y) and works("residual"):
+        drops = dropout.training and dropout.p > 0
+        seed = torch.randint(2**62, (1,), device=x.device) if drops else None
+        normalised: Tensor
+        normalised, *_ = torch.ops.regard.residual_norm(x, y, norm.weight, norm.bias, seed, dropout.p, norm.eps)
+    else:
+        normalised = norm(x + dropout(y))
     return normalised
+
+
+def _carries(x: Tensor, y: Tensor) -> bool:
+    """Whether our kernel can add them."""
+    return x.dtype in _HALVES and x.dtype == y.dtype and x.shape == y.shape and _NARROWEST <= x.size(-1) <= _WIDEST
 
 
 def _fits(query: Tensor, key: Tensor, value: Tensor, allowed: Tensor) -> bool:
