@@ -239,7 +239,7 @@ def agrees() -> bool:
         precise = [tensor.detach().float().requires_grad_() for tensor in inputs]
         found, expected = (
             torch.ops.regard.row_attention(*inputs, allowed)[0],
-            F.scaled_dot_product_attention(*precise, attn_mask=allowed),
+            F.scaled_dot_product_attention(precise[0], precise[1], precise[2], attn_mask=allowed),
         )
         pairs = [
             (found, expected),
