@@ -1,4 +1,4 @@
-"""Training on a GPU: our steps beside torch.nn's and `transformers`', whether they compute what they should, and the trainer.
+"""Training on a GPU: our steps beside those of torch.nn and `transformers`, what they compute, and the trainer itself.
 
     python benchmarks/training_gpu.py [--parts speed,breakdown,gradients,curve,trainer] [--minutes 10] [--keep FILE]
 
@@ -43,7 +43,9 @@ def options() -> argparse.Namespace:
     parser.add_argument("--minutes", type=float, default=20.0, help="what has not begun by then is left out")
     parser.add_argument("--curve", type=Path, help="where the picture of the curves is written")
     parser.add_argument("--keep", type=Path, help="a JSON file that figures are kept in")
-    parser.add_argument("--cache", type=Path, help="where compiled code is kept; left out: nowhere, so all is made anew")
+    parser.add_argument(
+        "--cache", type=Path, help="where compiled code is kept; left out: nowhere, so all is made anew"
+    )
     parser.add_argument("--tiny", action="store_true", help="everything in small, on a processor")
     parser.add_argument("--compile-peers", action="store_true", help="with --tiny: compile the peers there, too")
     chosen = parser.parse_args()
@@ -90,17 +92,35 @@ def show(figures: Figures) -> None:
         print(f"{'holds' if holds else 'DOES NOT HOLD':14} {name}: {told}")
     peak = figures["peak"]
     title = f"{figures['machine']}; a large product: {peak / 1e12:,.0f} TFLOP/s"
-    columns = ("", "target tokens/s", "ms a step", "TFLOP/s", "of the peak", "memory, GiB", "slots filled", "first step, s")
+    columns = (
+        "",
+        "target tokens/s",
+        "ms a step",
+        "TFLOP/s",
+        "of the peak",
+        "memory, GiB",
+        "slots filled",
+        "first step, s",
+    )
     table = Table(*columns, title=title)
     for name, row in figures.get("speed", {}).items():
         table.add_row(
             name, f"{row['tokens_per_second']:,.0f}", f"{row['milliseconds']:.1f}", f"{row['tflops']:,.0f}",
-            f"{row['tflops'] * 1e12 / peak:.0%}", f"{row['memory']:.1f}", f"{row['filled']:.1%}", f"{row['first_step']:.0f}",
+            f"{row['tflops'] * 1e12 / peak:.0%}", f"{row['memory']:.1f}", f"{row['filled']:.1%}",
+            f"{row['first_step']:.0f}",
         )  # fmt: skip
     if "trainer" in figures:
         row = figures["trainer"]
         first, again = f"{row['first_step']:.0f}", f"{row.get('second_start', float('nan')):.0f}"
-        cells = [f"{row['tokens_per_second']:,.0f}", f"{row['milliseconds']:.1f}", "", "", "", "", f"{first}, then {again}"]
+        cells = [
+            f"{row['tokens_per_second']:,.0f}",
+            f"{row['milliseconds']:.1f}",
+            "",
+            "",
+            "",
+            "",
+            f"{first}, then {again}",
+        ]
         table.add_row("regard train, base", *cells)
         table.add_row("  with validation and checkpoints", f"{row['overall']:,.0f}")
     Console(width=150).print(table)
@@ -112,7 +132,9 @@ def main() -> None:
         print("PyTorch sees no GPU here, so nothing is measured. (--tiny tries everything in small.)")
         return
     sizes = scale.TINY if chosen.tiny else scale.FULL
-    figures: Figures = json.loads(chosen.keep.read_text(encoding="utf-8")) if chosen.keep and chosen.keep.exists() else {}
+    figures: Figures = (
+        json.loads(chosen.keep.read_text(encoding="utf-8")) if chosen.keep and chosen.keep.exists() else {}
+    )
     with tempfile.TemporaryDirectory() as folder:
         compiled = chosen.cache.resolve() if chosen.cache else Path(folder) / "compiled"
         os.environ["TORCHINDUCTOR_CACHE_DIR"] = str(compiled)

@@ -61,8 +61,7 @@ def written(path: Path, scale: Scale) -> Path:
     draw = np.random.default_rng(2)
     syllables = [consonant + vowel for consonant in "bcdfghjklmnprstvwxyz" for vowel in "aeiou"]
     words = [
-        syllables[n % 100] + syllables[n // 100 % 100] + syllables[n // 10_000]
-        for n in range(scale.vocabulary - FIRST)
+        syllables[n % 100] + syllables[n // 100 % 100] + syllables[n // 10_000] for n in range(scale.vocabulary - FIRST)
     ]
     with path.open("w", encoding="utf-8") as file:
         for first in range(0, len(words), MEAN):
@@ -78,9 +77,11 @@ def written(path: Path, scale: Scale) -> Path:
 
 
 def padded(corpus: StoredCorpus, tokens: int, *, most: int) -> list[Batch]:
-    """One sentence a row, as is usual, and well sorted: by the target's length, then the source's, in large pools.
+    """One sentence a row, as is usual, and well sorted: by the longer side of a pair, in pools of a hundred batches.
 
-    A batch has about so many real target tokens, whatever its shape. At the most `most` batches, in a random order.
+    No other order that was tried pads less. A batch has about so many real target tokens, whatever its shape. At the
+    most `most` batches, in a random order; where there is one whose sides differ, it comes first, so that no compiler
+    takes it for granted that they are equal.
     """
     draw = np.random.default_rng(3)
     order = draw.permutation(len(corpus))
@@ -88,11 +89,12 @@ def padded(corpus: StoredCorpus, tokens: int, *, most: int) -> list[Batch]:
     groups: list[Numbers] = []
     for first in range(0, len(order), size):
         pool = order[first : first + size]
-        pool = pool[np.lexsort((corpus.source.lengths[pool], corpus.target.lengths[pool]))]
+        pool = pool[np.argsort(np.maximum(corpus.source.lengths[pool], corpus.target.lengths[pool]), kind="stable")]
         cut = np.flatnonzero(np.diff(corpus.target.lengths[pool].cumsum(dtype=np.int64) // tokens)) + 1
         groups += np.split(pool, cut)[:-1] or [pool]
     chosen = draw.permutation(len(groups))[:most]
-    return [_padded_batch(corpus, groups[number]) for number in chosen]
+    batches = [_padded_batch(corpus, groups[number]) for number in chosen]
+    return sorted(batches, key=lambda batch: batch.source.tokens.shape == batch.labels.shape)
 
 
 def _padded_batch(corpus: StoredCorpus, pairs: Numbers) -> Batch:

@@ -85,12 +85,14 @@ def _compare(shop: Workshop, runs: dict[str, list[float]]) -> None:
             f"{found[name]:.5f}, mean with its sign {statistics.mean(apart):+.5f}"
         )
     holds = found["bf16"] <= WITHIN * found["float32 again"]
-    told = f"losses {found['bf16']:.5f} apart, those of two float32 runs {found['float32 again']:.5f}; asked: {WITHIN} x"
+    told = (
+        f"losses {found['bf16']:.5f} apart, those of two float32 runs {found['float32 again']:.5f}; asked: {WITHIN} x"
+    )
     shop.figures.setdefault("checks", {})["bf16 follows float32"] = told, holds
 
 
 def _draw(runs: dict[str, list[float]], path: Path) -> None:
-    names = {"bf16": "bf16, compiled", "float32": "float32, eager", "float32 again": "float32, again"}
+    names = {"float32 again": "float32, again", "float32": "float32, eager", "bf16": "bf16, compiled"}
     curves = [Curve(names[name], [(n + 1.0, loss) for n, loss in enumerate(runs[name])]) for name in names]
     title = "The loss of a base model in bf16, compiled, and in float32"
     path.write_text(chart(curves, across="step", up="loss", title=title, from_zero=False), encoding="utf-8")

@@ -11,6 +11,7 @@ import torch
 
 from regard.batches.corpus import StoredCorpus
 from regard.batches.loader import Loader, LoaderSettings
+from regard.batches.rows import Batch
 from regard.models.transformer import Transformer, TransformerSettings
 from regard.training.distribution import Processes
 from regard.training.optimisation import Optimisation
@@ -36,7 +37,14 @@ class Done(NamedTuple):
     """What a step trained on."""
 
     tokens: int  # real target tokens
+    filled: int  # real tokens of both sides
     slots: int  # places for them
+
+    @classmethod
+    def on(cls, batch: Batch) -> Done:
+        """For a step on this batch."""
+        real = [int(torch.count_nonzero(side.segments)) for side in batch[:2]]
+        return cls(batch.tokens, sum(real), batch.source.tokens.numel() + batch.labels.numel())
 
 
 Step = Callable[[], Done]
@@ -99,7 +107,7 @@ def program(settings: TransformerSettings, corpus: StoredCorpus, scale: Scale) -
     def step() -> Done:
         batch, _ = next(stream)
         trained.step(batch, number=next(numbers), rate=RATE)
-        return Done(batch.tokens, batch.labels.numel())
+        return Done.on(batch)
 
     return step
 

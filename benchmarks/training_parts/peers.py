@@ -1,6 +1,6 @@
 """The same model in other libraries, in a plain loop: padded batches, autocast to bf16, fused Adam.
 
-They get what helps them: batches well sorted and on the GPU already, no number fetched from it, and only the dropout
+They get what helps them: batches sorted well and on the GPU already, no number fetched from it, and only the dropout
 that ours has (torch.nn's layers would drop attention weights and inner activations as well).
 """
 
@@ -104,7 +104,9 @@ PEERS: dict[str, tuple[Make, bool]] = {  # what makes the model, and whether it 
 }
 
 
-def program(name: str, settings: TransformerSettings, batches: Sequence[Batch], scale: Scale, *, compiles: bool) -> Step:
+def program(
+    name: str, settings: TransformerSettings, batches: Sequence[Batch], scale: Scale, *, compiles: bool
+) -> Step:
     """Steps of this peer on the batches, round and round."""
     make, compiled = PEERS[name]
     torch.manual_seed(1)
@@ -113,15 +115,15 @@ def program(name: str, settings: TransformerSettings, batches: Sequence[Batch], 
         torch._dynamo.config.recompile_limit = 64  # noqa: SLF001  beyond it, compiled code would silently be eager
         loss.compile(dynamic=True)
     adam = torch.optim.Adam(loss.parameters(), lr=RATE, betas=(0.9, 0.98), eps=1e-9, fused=True)
-    stream = cycle(batches)
+    stream = cycle([(batch.to(scale.device), Done.on(batch)) for batch in batches])
 
     def step() -> Done:
-        batch = next(stream)
+        batch, done = next(stream)
         with torch.autocast(scale.device.type, dtype=torch.bfloat16, enabled=scale.device.type == "cuda"):
             mean = loss(batch._replace(tokens=0))  # a number that changes would be compiled anew
         mean.backward()
         adam.step()
         adam.zero_grad()
-        return Done(batch.tokens, batch.labels.numel())
+        return done
 
     return step

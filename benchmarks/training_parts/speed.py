@@ -79,8 +79,7 @@ class Contest:
             )
             return warmed(make, self.scale, model=OURS[name], more=5)
         if not self.batches:
-            made = corpora.padded(self.shop.corpus(), self.scale.batch_tokens, most=PEERS_BATCHES)
-            self.batches = [batch.to(self.scale.device) for batch in made]
+            self.batches = corpora.padded(self.shop.corpus(), self.scale.batch_tokens, most=PEERS_BATCHES)
         settings = self.scale.settings("base")
         return warmed(
             lambda: peers.program(name, settings, self.batches, self.scale, compiles=self.compiles),
@@ -101,10 +100,10 @@ class Contest:
             del self.programs[name]
             free_memory(self.scale.device)
             return
-        tokens, slots = sum(one.tokens for one in done), sum(one.slots for one in done)
+        tokens, filled, slots = (sum(numbers) for numbers in zip(*done, strict=True))
         self.seconds[name].append(seconds / count)
         self.speeds[name].append(tokens / seconds)
-        self.filled[name].append(tokens / slots)
+        self.filled[name].append(filled / slots)
         print(f"  round {number + 1}: {name}: {tokens / seconds:,.0f} target tokens/s", flush=True)
 
     def _row(self, name: str) -> Figures:

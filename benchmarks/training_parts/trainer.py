@@ -50,7 +50,7 @@ def measure(shop: Workshop) -> None:
     events = _follow(_command(scale, pairs, folder / "first"), folder, "first", enough=whole, shop=shop)
     progress = _progress(folder / "first", scale.trained_steps)
     row = _speeds(events, tokens=progress["tokens"] / progress["step"], steps=scale.trained_steps)
-    row["first_step"] = _first_step(events, row["milliseconds"])
+    row["first_step"] = _first_step(events)
     _tell("the first start", events, row["first_step"])
     shop.figures["trainer"] = row
     _check_speed(shop, row)
@@ -58,7 +58,7 @@ def measure(shop: Workshop) -> None:
         print("The second start is left out: the time is over.")
         return
     again = _follow(_command(scale, pairs, folder / "second"), folder, "second", enough=Event.is_step, shop=shop)
-    row["second_start"] = _first_step(again, row["milliseconds"])
+    row["second_start"] = _first_step(again)
     _tell("the second start", again, row["second_start"])
     told = f"{row['first_step']:.0f} s to the first step, {row['second_start']:.0f} s the second time; asked: {START} s"
     shop.figures.setdefault("checks", {})["start-up"] = told, row["first_step"] < START
@@ -82,7 +82,9 @@ def _follow(
     """Runs the command until an event is enough, and gives what it told."""
     print(shlex.join(command), flush=True)
     paths = [str(Path(regard.__file__).parents[1]), *filter(None, [os.environ.get("PYTHONPATH")])]
-    caches = {kind: str(folder / "caches" / kind) for kind in ("REGARD_CACHE", "TORCHINDUCTOR_CACHE_DIR", "TRITON_CACHE_DIR")}
+    caches = {
+        kind: str(folder / "caches" / kind) for kind in ("REGARD_CACHE", "TORCHINDUCTOR_CACHE_DIR", "TRITON_CACHE_DIR")
+    }
     journal, log = folder / name / "metrics.jsonl", folder / f"{name}.log"
     events: list[Event] = []
     began = time.monotonic()
@@ -121,7 +123,9 @@ def _speeds(events: list[Event], *, tokens: float, steps: int) -> dict[str, Any]
     looks = [event.told["seconds"] for event in events if event.told["event"] == "validated"]
     saved = [event.told["seconds"] for event in events if event.told["event"] == "saved"]
     overall = tokens * (steps - reports[0].told["step"]) / max(1e-9, events[-1].at - reports[0].at)
-    print(f"{len(later)} reports, {tokens:,.0f} target tokens a step; validations took {looks} s, checkpoints {saved} s")
+    print(
+        f"{len(later)} reports, {tokens:,.0f} target tokens a step; validations took {looks} s, checkpoints {saved} s"
+    )
     return {
         "tokens_per_second": steady,
         "overall": overall,
@@ -131,10 +135,9 @@ def _speeds(events: list[Event], *, tokens: float, steps: int) -> dict[str, Any]
     }
 
 
-def _first_step(events: list[Event], milliseconds: float) -> float:
-    """Seconds from the command to the end of the first step."""
-    report = next(event for event in events if event.is_step())
-    return report.at - (report.told["step"] - 1) * milliseconds / 1e3
+def _first_step(events: list[Event]) -> float:
+    """Seconds from the command to the first report, which is that of the first step where starting took a while."""
+    return next(event.at for event in events if event.is_step())
 
 
 def _tell(what: str, events: list[Event], first: float) -> None:
@@ -148,7 +151,9 @@ def _check_speed(shop: Workshop, row: dict[str, Any]) -> None:
     told = f"{row['tokens_per_second']:,.0f} target tokens/s; {row['overall']:,.0f} with validation and checkpoints"
     known = shop.figures.get("speed", {}).get("Regard base")
     if known:
-        row["kept"], row["kept_overall"] = (row[kind] / known["tokens_per_second"] for kind in ("tokens_per_second", "overall"))
+        row["kept"], row["kept_overall"] = (
+            row[kind] / known["tokens_per_second"] for kind in ("tokens_per_second", "overall")
+        )
         told += f"; {row['kept']:.1%} and {row['kept_overall']:.1%} of the bare loop; asked: {KEPT:.0%}"
         shop.figures.setdefault("checks", {})["regard train"] = told, row["kept"] >= KEPT
     print(told, flush=True)
