@@ -80,8 +80,9 @@ def run(chosen: argparse.Namespace, shop: Workshop) -> None:
         except Exception:  # noqa: BLE001  the next part goes on
             print(f"{part} failed.\n{traceback.format_exc()}")
         print(f"== {part}: {time.monotonic() - began:.0f} s", flush=True)
-        if part not in ("speed",):
+        if part != "speed":  # the next part uses it again
             shop.forget_base()
+        scale.free_memory(shop.scale.device)
         if chosen.keep:
             chosen.keep.write_text(json.dumps(shop.figures, indent=1) + "\n", encoding="utf-8")
 
@@ -135,7 +136,7 @@ def main() -> None:
     figures: Figures = (
         json.loads(chosen.keep.read_text(encoding="utf-8")) if chosen.keep and chosen.keep.exists() else {}
     )
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         compiled = chosen.cache.resolve() if chosen.cache else Path(folder) / "compiled"
         os.environ["TORCHINDUCTOR_CACHE_DIR"] = str(compiled)
         os.environ["TRITON_CACHE_DIR"] = str(compiled / "triton")

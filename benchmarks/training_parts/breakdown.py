@@ -117,12 +117,16 @@ def _profiled(shop: Workshop) -> list[Kernel]:
     """The kernels of some steps; on a processor, what PyTorch calls its operations."""
     device, step = shop.scale.device, shop.base().step
     on_a_gpu = device.type == "cuda"
+    with profile(activities=[ProfilerActivity.CUDA if on_a_gpu else ProfilerActivity.CPU]):
+        step()  # starting to watch takes a while, once
+        wait(device)
     with profile(activities=[ProfilerActivity.CUDA if on_a_gpu else ProfilerActivity.CPU]) as seen:
         for _ in range(STEPS):
             step()
         wait(device)
     wanted = torch.autograd.DeviceType.CUDA if on_a_gpu else torch.autograd.DeviceType.CPU
     events: list[Any] = [event for event in seen.events() or [] if event.device_type == wanted]
+    events = [event for event in events if not getattr(event, "is_user_annotation", False)]
     if not on_a_gpu:
         events = [event for event in events if not event.cpu_children]
     return [Kernel(event.name, event.time_range.start, event.time_range.end) for event in events]

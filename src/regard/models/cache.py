@@ -95,6 +95,17 @@ class DecoderState:
 
     def put(self, places: Tensor, newcomers: DecoderState) -> DecoderState:
         """The sentences of another state, which have said nothing yet, take these places."""
+        self.fill(places, newcomers)
+        self.entered(places.tolist())
+        return self
+
+    def entered(self, places: Sequence[int]) -> None:
+        """Notes that in these places sentences begin."""
+        for place in places:
+            self.born[place] = self.steps
+
+    def fill(self, places: Tensor, newcomers: DecoderState) -> None:
+        """The part of `put` that computes."""
         assert newcomers.steps == 0
         assert newcomers.width == self.width
         more = newcomers.source_allowed.size(3) - self.source_allowed.size(3)
@@ -107,9 +118,6 @@ class DecoderState:
         self.source_allowed[places] = F.pad(newcomers.source_allowed, (0, max(0, -more)))
         self.seen[places] = False
         self.ages[places] = 0
-        for place in places.tolist():
-            self.born[place] = self.steps
-        return self
 
     @property
     def _looked_at(self) -> int:

@@ -440,5 +440,8 @@ def projection(inputs: int, outputs: int, *, bias: bool = True) -> nn.Linear:
 
 
 ARCHITECTURE = Architecture(
-    TransformerSettings, Transformer, longest=lambda s: s.learned_positions if s.positions == "learned" else None
+    TransformerSettings,
+    Transformer,
+    rounds=True,
+    longest=lambda s: s.learned_positions if s.positions == "learned" else None,
 )

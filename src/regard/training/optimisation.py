@@ -69,7 +69,9 @@ class Optimisation:
             capturable=on_a_gpu,
         )
         self._start_moments()
-        loss = LossOf(model, label_smoothing=settings.label_smoothing, consistency=settings.consistency)
+        loss = precision.around(
+            LossOf(model, label_smoothing=settings.label_smoothing, consistency=settings.consistency)
+        )
         if worth_compiling(device, settings.compile, work=self._work()):
             loss.compile(dynamic=False)
         self.loss = processes.together(loss, device)
