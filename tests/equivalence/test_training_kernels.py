@@ -68,8 +68,8 @@ def plain_attention(query: Tensor, key: Tensor, value: Tensor, allowed: Tensor) 
     ("queries", "keys", "width", "kind"),
     [
         (37, 91, 16, "block"),
-        (64, 64, 32, "causal"),
-        (91, 37, 64, "nothing"),
+        (64, 64, 64, "causal"),
+        (91, 37, 32, "nothing"),
         (5, 20, 128, "keys"),
         (128, 128, 16, "causal"),
     ],

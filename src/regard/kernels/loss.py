@@ -31,8 +31,8 @@ class Tiling(NamedTuple):
         return self.warps * 32 * 8
 
 
-FORWARD = Tiling(deep=4, warps=4)
-BACKWARD = Tiling(deep=4, warps=4)
+FORWARD = Tiling(deep=8, warps=4)
+BACKWARD = Tiling(deep=8, warps=4)
 _LOG2_E = tl.constexpr(math.log2(math.e))
 
 

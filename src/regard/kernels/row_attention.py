@@ -236,17 +236,10 @@ def agrees() -> bool:
         allowed = torch.rand(2, 1, LONGEST, LONGEST, generator=draw).to(device) < 0.3
         allowed[..., 0] = True
         inputs = [tensor.requires_grad_() for tensor in (query, key, value)]
-        precise = [tensor.detach().float().requires_grad_() for tensor in inputs]
-        found, expected = (
-            torch.ops.regard.row_attention(*inputs, allowed)[0],
-            F.scaled_dot_product_attention(*precise, attn_mask=allowed),
-        )
-        pairs = [
-            (found, expected),
-            *zip(
-                torch.autograd.grad(found, inputs, gradient),
-                torch.autograd.grad(expected, precise, gradient.float()),
-                strict=True,
-            ),
-        ]
+        precise = query, key, value = [tensor.detach().float().requires_grad_() for tensor in inputs]
+        found: Tensor = torch.ops.regard.row_attention(*inputs, allowed)[0]
+        expected = F.scaled_dot_product_attention(query, key, value, attn_mask=allowed)
+        gradients = torch.autograd.grad(found, inputs, gradient)
+        wanted = torch.autograd.grad(expected, precise, gradient.float())
+    pairs = zip((found, *gradients), (expected, *wanted), strict=True)
     return all(torch.allclose(ours.float(), theirs, rtol=2e-2, atol=2e-2) for ours, theirs in pairs)
