@@ -32,16 +32,20 @@ def test_attention_of_few_queries_is_that_of_torch(queries: int, keys: int, widt
 
 
 @pytest.mark.parametrize("vocabulary", [50, 300, 5000])
-def test_rows_are_read_as_in_the_plain_way(vocabulary: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    from regard.kernels.reading import read_rows
+@pytest.mark.parametrize("forbidden", [0, 3])
+def test_rows_are_read_as_in_the_plain_way(vocabulary: int, forbidden: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    from regard.kernels.reading import pick, scan
 
     torch.manual_seed(0)
     logits = 3 * torch.randn(5, vocabulary, device=DEVICE)
     logits[1, 3:30] = -torch.inf
     logits[2] = logits[2].round()
-    normalisers, values, words = read_rows(logits, 4)
+    normalisers, maxima = scan(logits)
     monkeypatch.setattr(probabilities, "_kernel", lambda _: None)
-    torch.testing.assert_close(normalisers, probabilities.normaliser(logits), rtol=0, atol=1e-5)
+    torch.testing.assert_close(normalisers, probabilities.read(logits).normaliser, rtol=0, atol=1e-5)
+    if forbidden:
+        logits.scatter_(1, logits.topk(forbidden).indices, -torch.inf)
+    values, words = pick(logits, maxima, 4, forbidden=forbidden)
     expected_values, expected_words = probabilities.best(logits, 4)
     assert torch.equal(values, expected_values)
     assert torch.equal(words, expected_words)

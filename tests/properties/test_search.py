@@ -16,7 +16,7 @@ from regard.search import Request, Result, Search, SearchSettings, build, combin
 from regard.search.beam import Beam
 from regard.search.greedy import Greedy
 from regard.search.length import limit
-from regard.search.probabilities import best, normaliser
+from regard.search.probabilities import best, read
 from regard.search.request import contains
 
 LONGEST = 4
@@ -401,7 +401,7 @@ def test_the_best_words_are_the_highest_and_of_equals_the_lowest(
 def test_the_normaliser_turns_logits_into_log_probabilities(seed: int, dtype: torch.dtype) -> None:
     logits = (30 * torch.randn(3, 2, 300, generator=torch.Generator().manual_seed(seed))).to(dtype)
     expected = logits.double().logsumexp(-1)
-    torch.testing.assert_close(normaliser(logits).double(), expected, rtol=0, atol=1e-4)
+    torch.testing.assert_close(read(logits).normaliser.double(), expected, rtol=0, atol=1e-4)
 
 
 @given(seeds, st.integers(1, 4))

@@ -16,7 +16,7 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-_KEYS = 64  # that are read at a time
+_KEYS = 32  # that are read at a time
 
 
 @triton.jit  # type: ignore[untyped-decorator]
@@ -41,21 +41,22 @@ def _attend(  # type: ignore[no-untyped-def]
     for first in range(0, keys, block):
         place = first + within
         there = place < keys
-        known = tl.load(key + place[:, None] * key_2 + lane[None, :], mask=there[:, None], other=0.0)
-        told = tl.load(value + place[:, None] * value_2 + lane[None, :], mask=there[:, None], other=0.0)
         may = tl.load(
             allowed + sentence * allowed_0 + row[:, None] * allowed_2 + place[None, :],
             mask=real[:, None] & there[None, :], other=0,
         )  # fmt: skip
-        scores = tl.dot(asked, tl.trans(known), input_precision="ieee") * scale
-        scores = tl.where(may != 0, scores, float("-inf"))
-        above = tl.maximum(highest, tl.max(scores, 1))
-        base = tl.where(above == float("-inf"), 0.0, above)
-        weights = tl.exp(scores - base[:, None])
-        before = tl.exp(highest - base)
-        total = total * before + tl.sum(weights, 1)
-        answer = answer * before[:, None] + tl.dot(weights.to(told.dtype), told, input_precision="ieee")
-        highest = above
+        if tl.max(tl.max(may, 1), 0) != 0:  # else nobody looks there: most of a cache is empty most of the time
+            known = tl.load(key + place[:, None] * key_2 + lane[None, :], mask=there[:, None], other=0.0)
+            told = tl.load(value + place[:, None] * value_2 + lane[None, :], mask=there[:, None], other=0.0)
+            scores = tl.dot(asked, tl.trans(known), input_precision="ieee") * scale
+            scores = tl.where(may != 0, scores, float("-inf"))
+            above = tl.maximum(highest, tl.max(scores, 1))
+            base = tl.where(above == float("-inf"), 0.0, above)
+            weights = tl.exp(scores - base[:, None])
+            before = tl.exp(highest - base)
+            total = total * before + tl.sum(weights, 1)
+            answer = answer * before[:, None] + tl.dot(weights.to(told.dtype), told, input_precision="ieee")
+            highest = above
     answer = answer / tl.where(total == 0.0, 1.0, total)[:, None]
     tl.store(
         out + sentence * out_0 + head * out_1 + row[:, None] * out_2 + lane[None, :],

@@ -1,10 +1,12 @@
 """What a search reads from logits on a GPU, in one pass, beside the plain way of `search/probabilities.py`.
 
 The plain way reads and writes the logits several times, which takes longer there than the model's own step. Here a
-program of the GPU reads one row: it sums exponentials, notes the highest logit of each block of words, finds the K
-blocks with the highest ones, and in these the K highest words. The order is the same as there: of equals, the lowest.
+program of the GPU reads one row: `scan` sums exponentials and notes the highest logit of each block of words; `pick`
+finds the blocks with the highest ones, and in these the K highest words. Between the two, some words of a row may have
+been forbidden: then a block's note may be too high, and as many more blocks are looked at.
+The order is the same as in the plain way: of equals, the lowest.
 
-Shapes: R rows, V vocabulary, K words.
+Shapes: R rows, V vocabulary, B blocks, K words.
 """
 
 from __future__ import annotations
@@ -17,49 +19,56 @@ import triton.language as tl
 from torch import Tensor
 
 _BLOCK = 64
-_TILE = 2048  # words that are read at a time
+_BLOCKS = 32  # that are read at a time
 
 
 @triton.jit  # type: ignore[untyped-decorator]
-def _read_rows(  # type: ignore[no-untyped-def]
-    logits, maxima, normalisers, values, words, vocabulary, stride,
-    blocks_2: tl.constexpr, count: tl.constexpr, count_2: tl.constexpr,
-    tile_size: tl.constexpr, block_size: tl.constexpr,
+def _scan(  # type: ignore[no-untyped-def]
+    logits, maxima, normalisers, vocabulary, stride, blocks,
+    aligned: tl.constexpr, tile: tl.constexpr, size: tl.constexpr,
+):  # fmt: skip
+    row = tl.program_id(0).to(tl.int64)
+    offset = row * stride
+    if aligned:  # so that eight words are read at once
+        offset = tl.multiple_of(offset, 8)
+    logits += offset
+    maxima += row * blocks
+    block, within = tl.arange(0, tile), tl.arange(0, size)
+    highest = tl.full((tile,), float("-inf"), tl.float32)
+    totals = tl.zeros((tile, size), tl.float32)
+    for first in range(0, blocks, tile):
+        word = (first + block)[:, None] * size + within[None, :]
+        values = tl.load(logits + word, mask=word < vocabulary, other=float("-inf")).to(tl.float32)
+        top = tl.max(values, 1)
+        tl.store(maxima + first + block, top, mask=first + block < blocks)
+        above = tl.maximum(highest, top)
+        base = tl.where(above == float("-inf"), 0.0, above)
+        totals = totals * tl.exp(highest - base)[:, None] + tl.exp(values - base[:, None])
+        highest = above
+    best = tl.max(highest, 0)
+    base = tl.where(best == float("-inf"), 0.0, best)
+    total = tl.sum(tl.sum(totals, 1) * tl.exp(highest - base), 0)
+    tl.store(normalisers + row, base + tl.log(total))
+
+
+@triton.jit  # type: ignore[untyped-decorator]
+def _pick(  # type: ignore[no-untyped-def]
+    logits, maxima, values, words, vocabulary, stride, blocks,
+    blocks_2: tl.constexpr, looked_at: tl.constexpr, looked_at_2: tl.constexpr, count: tl.constexpr, size: tl.constexpr,
 ):  # fmt: skip
     row = tl.program_id(0).to(tl.int64)
     logits += row * stride
-    maxima += row * blocks_2
-    within = tl.arange(0, tile_size)
-    highest = tl.full((tile_size,), float("-inf"), tl.float32)  # each lane sums by itself, all together at the end
-    totals = tl.zeros((tile_size,), tl.float32)
-    for first in range(0, vocabulary, tile_size):
-        word = first + within
-        tile = tl.load(logits + word, mask=word < vocabulary, other=float("-inf")).to(tl.float32)
-        above = tl.maximum(highest, tile)
-        base = tl.where(above == float("-inf"), 0.0, above)
-        totals = totals * tl.exp(highest - base) + tl.exp(tile - base)
-        highest = above
-        blocks = tl.max(tl.reshape(tile, (tile_size // block_size, block_size)), 1)
-        place = first // block_size + tl.arange(0, tile_size // block_size)
-        tl.store(maxima + place, blocks, mask=place < blocks_2)
-    top = tl.max(highest, 0)
-    base = tl.where(top == float("-inf"), 0.0, top)
-    total = tl.sum(totals * tl.exp(highest - base), 0)
-    tl.store(normalisers + row, base + tl.log(total))
-    tl.debug_barrier()
-
     block = tl.arange(0, blocks_2)
-    real = block * block_size < vocabulary
-    waiting = tl.where(real, tl.load(maxima + block, mask=real, other=float("-inf")), float("-inf"))
-    free = real
-    slot = tl.arange(0, count_2 * block_size)
-    candidates = tl.full((count_2 * block_size,), 0, tl.int32)
-    for n in tl.static_range(count):
+    free = block < blocks
+    waiting = tl.load(maxima + row * blocks + block, mask=free, other=float("-inf"))
+    slot = tl.arange(0, looked_at_2 * size)
+    candidates = tl.full((looked_at_2 * size,), 0, tl.int32)
+    for n in tl.static_range(looked_at):
         best = tl.max(tl.where(free, waiting, float("-inf")), 0)
         chosen = tl.min(tl.where(free & (waiting == best), block, blocks_2), 0)
         free = free & (block != chosen)
-        candidates = tl.where(slot // block_size == n, chosen * block_size + slot % block_size, candidates)
-    inside = (candidates < vocabulary) & (slot < count * block_size)
+        candidates = tl.where(slot // size == n, chosen * size + slot % size, candidates)
+    inside = (candidates < vocabulary) & (slot < looked_at * size)
     value = tl.load(logits + candidates, mask=inside, other=float("-inf")).to(tl.float32)
     free = inside
     for n in tl.static_range(count):
@@ -70,32 +79,47 @@ def _read_rows(  # type: ignore[no-untyped-def]
         tl.store(words + row * count + n, tl.minimum(chosen, vocabulary - 1).to(tl.int64))
 
 
-def read_rows(logits: Tensor, count: int) -> tuple[Tensor, Tensor, Tensor]:
-    """[R, V] -> [R] log sum exp, [R, K] the K highest logits, highest first, and [R, K] their words."""
+def scan(logits: Tensor) -> tuple[Tensor, Tensor]:
+    """[R, V] -> [R] log sum exp, and [R, B] the highest logit of each block."""
     rows, vocabulary = logits.shape
     assert logits.stride(1) == 1
-    blocks = triton.next_power_of_2(triton.cdiv(vocabulary, _BLOCK))
+    blocks = triton.cdiv(vocabulary, _BLOCK)
     maxima = torch.empty(rows, blocks, dtype=torch.float32, device=logits.device)
     normalisers = torch.empty(rows, dtype=torch.float32, device=logits.device)
+    kernel: Any = _scan
+    kernel[(rows,)](
+        logits, maxima, normalisers, vocabulary, logits.stride(0), blocks,
+        aligned=logits.stride(0) % 8 == 0, tile=_BLOCKS, size=_BLOCK, num_warps=4,
+    )  # fmt: skip
+    return normalisers, maxima
+
+
+def pick(logits: Tensor, maxima: Tensor, count: int, *, forbidden: int = 0) -> tuple[Tensor, Tensor]:
+    """[R, V] and [R, B] -> [R, K] the K highest logits, highest first, and [R, K] their words.
+
+    Since `scan` read them, at most so many words of each row may have become -inf.
+    """
+    rows, vocabulary = logits.shape
+    blocks = maxima.size(1)
+    looked_at = min(blocks, count + forbidden)
     values = torch.empty(rows, count, dtype=torch.float32, device=logits.device)
     words = torch.empty(rows, count, dtype=torch.int64, device=logits.device)
-    kernel: Any = _read_rows
+    kernel: Any = _pick
     kernel[(rows,)](
-        logits, maxima, normalisers, values, words, vocabulary, logits.stride(0),
-        blocks_2=blocks, count=count, count_2=triton.next_power_of_2(count), tile_size=_TILE, block_size=_BLOCK,
-        num_warps=4,
+        logits, maxima, values, words, vocabulary, logits.stride(0), blocks,
+        blocks_2=triton.next_power_of_2(blocks), looked_at=looked_at, looked_at_2=triton.next_power_of_2(looked_at),
+        count=count, size=_BLOCK, num_warps=4,
     )  # fmt: skip
-    return normalisers, values, words
+    return values, words
 
 
 def agrees() -> bool:
     """Whether it gives what PyTorch gives, where no two logits are equal."""
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     logits = torch.randn(3, 5000, generator=torch.Generator().manual_seed(0)).to(device)
-    normalisers, values, words = read_rows(logits, 4)
+    normalisers, maxima = scan(logits)
+    first = torch.allclose(normalisers, logits.logsumexp(-1), rtol=0, atol=1e-4)
+    logits.scatter_(1, logits.topk(2).indices, -torch.inf)
+    values, words = pick(logits, maxima, 4, forbidden=2)
     expected = logits.topk(4)
-    return (
-        torch.allclose(normalisers, logits.logsumexp(-1), rtol=0, atol=1e-4)
-        and torch.equal(values, expected.values)
-        and torch.equal(words, expected.indices)
-    )
+    return first and torch.equal(values, expected.values) and torch.equal(words, expected.indices)

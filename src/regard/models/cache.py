@@ -100,6 +100,17 @@ class DecoderState:
 
     def put(self, places: Tensor, newcomers: DecoderState) -> DecoderState:
         """The sentences of another state, which have said nothing yet, take these places."""
+        self.fill(places, newcomers)
+        self.entered(places.tolist())
+        return self
+
+    def entered(self, places: Sequence[int]) -> None:
+        """Notes that in these places sentences begin."""
+        for place in places:
+            self.born[place] = self.steps
+
+    def fill(self, places: Tensor, newcomers: DecoderState) -> None:
+        """The part of `put` that computes."""
         assert newcomers.steps == 0
         assert newcomers.width == self.width
         more = newcomers.source_allowed.size(3) - self.source_allowed.size(3)
@@ -110,11 +121,8 @@ class DecoderState:
             for cache, new in zip(ours, theirs, strict=True):
                 cache[places] = _longer(new, -more) if more < 0 else new
         self.source_allowed[places] = F.pad(newcomers.source_allowed, (0, max(0, -more)))
-        self.seen[places] = False
-        self.ages[places] = 0
-        for place in places.tolist():
-            self.born[place] = self.steps
-        return self
+        self.seen.index_fill_(0, places, False)  # not `seen[places] = False`: that copies from the host
+        self.ages.index_fill_(0, places, 0)
 
     @property
     def _looked_at(self) -> int:

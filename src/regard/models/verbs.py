@@ -169,4 +169,5 @@ class Architecture(NamedTuple):
     settings: type[Settings]
     build: Callable[[Any], Model[Any, Any]]
     shares_rows: bool = True  # whether a row can hold several sentences; else each gets a row of its own
+    rounds: bool = False  # whether it trains as well with all of its weights and states rounded to bf16
     longest: Callable[[Any], int | None] = any_length  # tokens of the longest sentence by its settings

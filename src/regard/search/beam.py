@@ -77,7 +77,7 @@ class Beam(Search):
         return self._scores(self.finished)[:, -1] >= reachable.amax(1)
 
     def _candidates(self, offer: Offer) -> Candidates:
-        logits, tokens = best(offer.logits, min(2 * self.width, offer.logits.size(2)))
+        logits, tokens = self._best(offer)
         guarded = offer.withheld > logits[..., 0]
         if offer.must_end is not None:
             logits.masked_fill_(offer.must_end[..., None], -torch.inf)
@@ -90,13 +90,20 @@ class Beam(Search):
         tokens[..., 0] = tokens[..., 0].masked_fill(nothing[:, None], self.end)
         if offer.progress:
             logits, tokens = _with_required(logits, tokens, offer.progress, offer.logits)
-        logprobs = (logits - offer.normaliser[..., None]).clamp(max=0)
+        logprobs = (logits - offer.reading.normaliser[..., None]).clamp(max=0)
         totals, order = (self.live.total[..., None] + logprobs).flatten(1).sort(dim=1, descending=True, stable=True)
         ranks = torch.arange(order.size(1), device=order.device).expand_as(order)
         if offer.progress:
             ranks = _ranks_among_equals(offer.progress.gained(tokens).flatten(1).gather(1, order))
         places, tokens, logprobs = order // tokens.size(2), tokens.flatten(1), logprobs.flatten(1)
         return Candidates(places, tokens.gather(1, order), logprobs.gather(1, order), totals, ranks)
+
+    def _best(self, offer: Offer) -> tuple[Tensor, Tensor]:
+        """[N, W, K] the likeliest words of each hypothesis that may be said, and their logits before them."""
+        count = min(2 * self.width, offer.logits.size(2))
+        if offer.forbidden is None:
+            return best(offer.logits, count)
+        return best(offer.logits, count, maxima=offer.reading.maxima, forbidden=offer.forbidden)
 
     def _end(self, candidates: Candidates, ends: Tensor) -> None:
         """The candidates where [N, W * K] says so end; the best of them and of those that ended before are kept."""

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from regard.search.request import Request, Result
-from regard.search.search import Search
+from regard.search.search import Dismissed, Search
 
 _FREE = 1 / 8  # so much of the places is free before newcomers are let in, or the others close ranks
 
@@ -49,6 +49,7 @@ def decode_waiting(
     free: float = _FREE,
     state: StateT | None = None,
     room: int | None = None,
+    enter: Callable[[StateT, list[int], list[int]], StateT] | None = None,
     move: Callable[[StateT], StateT] | None = None,
 ) -> Iterator[tuple[int, Result]]:
     """The number of each request and its result, as they are found.
@@ -56,8 +57,10 @@ def decode_waiting(
     `start` makes the state of the requests with these numbers, with `search.width` hypotheses each. At most `places`
     are searched at a time, in their order. When more than a share `free` of the places is, those that wait take them;
     when nobody waits, the others close ranks. A `state` of as many places that is given keeps its size to the end, and
-    sentences enter it in groups of that share; with `room` for so many words, so does the search. `move` may then
-    do in one what is otherwise done by `step`, `search.move` and the state's `reorder`.
+    sentences enter it in groups of that share; with `room` for so many words, so does the search. Then `enter` may
+    do in one, for the requests with some numbers and their places, what is otherwise done by `start` and the state's
+    `put`; and `move` what is done by `step`, `search.move` and the state's `reorder`. Results are made while the device
+    computes the next step.
     """
     assert not search.busy, "the search is busy with other sentences"
     waiting = deque(range(len(requests)))
@@ -68,6 +71,7 @@ def decode_waiting(
     elif inside:
         state = start(inside)
         search.admit([requests[number] for number in inside])
+    left: tuple[list[int], Dismissed] | None = None
     while state is not None and (waiting or search.busy):
         empty = search.free
         if len(empty) > free * len(inside):
@@ -75,7 +79,10 @@ def decode_waiting(
                 numbers = _next(waiting, min(len(empty), max(1, int(places * free)) if fixed else places))
                 taken, empty = empty[: len(numbers)], empty[len(numbers) :]
                 search.admit([requests[number] for number in numbers], places=taken)
-                state = state.put(torch.tensor(taken, device=search.device), start(numbers))
+                if enter:
+                    state = enter(state, numbers, taken)
+                else:
+                    state = state.put(torch.tensor(taken, device=search.device), start(numbers))
                 for place, number in zip(taken, numbers, strict=True):
                     inside[place] = number
             if empty and not fixed:
@@ -83,7 +90,10 @@ def decode_waiting(
                 search.keep(busy)
                 state, inside = state.keep(torch.tensor(busy, device=search.device)), [inside[place] for place in busy]
         state = move(state) if move else _moved(step, state, search)
-        yield from ((inside[place], result) for place, result in search.conclude().items())
+        yield from _results(left)
+        gone = search.dismiss()
+        left = [inside[place] for place in gone.sentences], gone
+    yield from _results(left)
     if room is None:
         search.reserve(0)
 
@@ -99,6 +109,13 @@ def _closed_ranks(busy: list[int]) -> list[int]:
     """These places in an order in which most stay what they are: the last ones take those that are free before them."""
     stay, late = set(busy), [place for place in busy if place >= len(busy)]
     return [place if place in stay else late.pop() for place in range(len(busy))]
+
+
+def _results(left: tuple[list[int], Dismissed] | None) -> Iterator[tuple[int, Result]]:
+    """Those of the sentences that have left, with their numbers."""
+    if left:
+        numbers, gone = left
+        yield from zip(numbers, gone.results().values(), strict=True)
 
 
 def _next(waiting: deque[int], count: int) -> list[int]:

@@ -34,7 +34,7 @@ class Greedy(Search):
         nothing = logits == -torch.inf
         tokens, logits = tokens.masked_fill(nothing, self.end), torch.where(nothing, offer.end, logits)
         live = self.live._replace(guarded=self.live.guarded | (offer.withheld > logits))
-        said = live.say(tokens, (logits - offer.normaliser).clamp(max=0))
+        said = live.say(tokens, (logits - offer.reading.normaliser).clamp(max=0))
         ended = tokens == self.end
         self.finished = self.finished.replaced(ended & said.exist, said)
         self.live = said.only(~ended)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from types import ModuleType
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -19,28 +20,39 @@ _CACHE = 2**18  # logits that fit into a processor's cache
 Find = Callable[[Tensor, int], tuple[Tensor, Tensor]]
 
 
-def normaliser(logits: Tensor) -> Tensor:
-    """[R..., V] -> [R...] what is subtracted from a logit to get its log-probability: log sum exp.
+class Reading(NamedTuple):
+    """What was read from the logits of a model."""
 
-    The likeliest word's probability gives it: log p = logit - normaliser, and a softmax is the fastest way there.
+    normaliser: Tensor  # [R...] what is subtracted from a logit to get its log-probability: log sum exp
+    maxima: Tensor | None = None  # [R, blocks] the highest logits, for `best`, where a kernel has noted them
+
+
+def read(logits: Tensor) -> Reading:
+    """Of [R..., V].
+
+    The likeliest word's probability gives the normaliser: log p = logit - normaliser, and a softmax is the fastest way
+    there.
     """
     flat = logits.flatten(0, -2)
     if kernel := _kernel(logits):
-        normalisers: Tensor = kernel.read_rows(flat, 1)[0]
-        return normalisers.view(logits.shape[:-1])
+        normalisers, maxima = kernel.scan(flat)
+        return Reading(normalisers.view(logits.shape[:-1]), maxima)
     rows = max(1, _CACHE // logits.size(-1)) if logits.device.type == "cpu" else max(1, len(flat))
     likeliest = [part.softmax(-1, dtype=_precise(logits)).amax(-1) for part in torch.split(flat, rows)]
-    return (flat.amax(-1) - torch.cat(likeliest).log()).view(logits.shape[:-1])
+    return Reading((flat.amax(-1) - torch.cat(likeliest).log()).view(logits.shape[:-1]))
 
 
-def best(logits: Tensor, count: int) -> tuple[Tensor, Tensor]:
+def best(logits: Tensor, count: int, *, maxima: Tensor | None = None, forbidden: int = 0) -> tuple[Tensor, Tensor]:
     """[R..., V] -> [R..., K] the K highest logits, highest first, and their words; of equals, the lowest word.
 
     torch.topk leaves open which of equals it takes. On a processor one word more is looked for, and if no two of them
-    are equal, nothing was left open.
+    are equal, nothing was left open. The `maxima` of a reading serve as long as at most so many words of a row were
+    `forbidden` since.
     """
     if kernel := _kernel(logits):
-        _, values, words_of_values = kernel.read_rows(logits.flatten(0, -2), count)
+        flat = logits.flatten(0, -2)
+        noted = kernel.scan(flat)[1] if maxima is None else maxima
+        values, words_of_values = kernel.pick(flat, noted, count, forbidden=forbidden)
         shape = (*logits.shape[:-1], count)
         return values.view(shape), words_of_values.view(shape)
     if logits.device.type == "cpu" and count < logits.size(-1):

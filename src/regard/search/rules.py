@@ -15,7 +15,7 @@ from torch import Tensor
 from regard.search.hypotheses import Hypotheses
 from regard.search.length import limit
 from regard.search.phrases import BannedPhrases, Progress, RequiredPhrases, fitting
-from regard.search.probabilities import normaliser
+from regard.search.probabilities import Reading, read
 from regard.search.repetition import RepetitionGuard
 from regard.search.request import Phrase, Request
 from regard.search.settings import SearchSettings
@@ -41,7 +41,8 @@ class Offer(NamedTuple):
     """What may be said next."""
 
     logits: Tensor  # [N, W, V], -inf for what may not
-    normaliser: Tensor  # [N, W] of the model's own logits: what is forbidden takes its probability with it
+    reading: Reading  # of the model's own logits: what is forbidden takes its probability with it
+    forbidden: int | None  # at most so many words of each hypothesis; None: any number
     end: Tensor  # [N, W] the model's own logit of the end, which is all that is left if nothing may be said
     withheld: Tensor  # [N, W] the highest logit that the guard against repetition took away; -inf if none
     progress: Progress | None  # with the required phrases, if any sentence has some
@@ -65,6 +66,7 @@ class Rules:
         self._sentences, self._limits, self._end, self._at_end = sentences, limits, end, at_end
         self._on_device = on_device
         self._minimum = settings.min_length
+        self._forbidden = settings.repetition_cycle + bool(settings.min_length) if on_device else None
         banned = [sentence.request.banned if sentence else () for sentence in sentences]
         required = [sentence.required if sentence else [] for sentence in sentences]
         self._banned = BannedPhrases(banned, device=device) if any(banned) else None
@@ -77,7 +79,7 @@ class Rules:
 
     def offer(self, logits: Tensor, live: Hypotheses) -> Offer:
         """What may be said after the live hypotheses; forbids the rest in place."""
-        total, end = normaliser(logits), logits[..., self._end].clone()
+        reading, end = read(logits), logits[..., self._end].clone()
         forced = None if self._on_device else _forced(self._sentences, logits, end=self._end)
         if self._banned:
             self._banned.forbid(logits, live)
@@ -94,7 +96,7 @@ class Rules:
         if forced:
             forced.apply(logits, withheld)
         must_end = live.length == self._limits[:, None] if self._on_device else None
-        return Offer(logits, total, end, withheld, progress, must_end)
+        return Offer(logits, reading, self._forbidden, end, withheld, progress, must_end)
 
 
 class _Forced(NamedTuple):

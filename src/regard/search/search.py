@@ -30,6 +30,22 @@ class Decision(NamedTuple):
     rows: Tensor | None  # [N * W] which row each row continues; None: each continues itself
 
 
+class Dismissed(NamedTuple):
+    """Sentences that have left, on the host: their results are made while the device goes on."""
+
+    sentences: dict[int, Sentence]  # by the places that they had
+    fields: list[Tensor]  # of their hypotheses, and the scores
+    settings: SearchSettings
+
+    def results(self) -> dict[int, Result]:
+        """By the places of the sentences."""
+        table = zip(*(field.tolist() for field in self.fields), strict=True)
+        return {
+            place: _result(sentence, list(zip(*fields, strict=True)), self.settings)
+            for (place, sentence), fields in zip(self.sentences.items(), table, strict=True)
+        }
+
+
 class Search(ABC):
     """The hypotheses of N sentences. A kind of search says how they go on."""
 
@@ -141,9 +157,13 @@ class Search(ABC):
             self.over, self.tokens = over, tokens.flatten()
         return None if places is None else (places + self._first_rows).flatten()
 
-    @torch.no_grad()
     def conclude(self) -> dict[int, Result]:
-        """The results of the sentences that are finished, by their places, which are free now.
+        """The results of the sentences that are finished, by their places, which are free now."""
+        return self.dismiss().results()
+
+    @torch.no_grad()
+    def dismiss(self) -> Dismissed:
+        """The sentences that are finished; their places are free now.
 
         Here the host waits for the device; before, only for a prefix.
         """
@@ -153,21 +173,16 @@ class Search(ABC):
                 sentence.step += 1
                 if is_over or sentence.step > sentence.limit:
                     leaving.append(place)
-        return self._leave(leaving) if leaving else {}
-
-    def _leave(self, leaving: list[int]) -> dict[int, Result]:
+        if not leaving:
+            return Dismissed({}, [], self.settings)
         where = torch.tensor(leaving, device=self.device)
         hypotheses = self.finished.keep(where)
         score = hypotheses.total / length_penalty(hypotheses.length, self.settings.length_penalty)
-        table = zip(*(field.tolist() for field in (*hypotheses, score)), strict=True)
-        results = {}
-        for place, fields in zip(leaving, table, strict=True):
-            sentence = self.sentences[place]
-            assert sentence
-            results[place] = _result(sentence, list(zip(*fields, strict=True)), self.settings)
+        sentences = {place: sentence for place in leaving if (sentence := self.sentences[place])}
+        for place in leaving:
             self.sentences[place] = None
         self.live.total.index_fill_(0, where, -torch.inf)
-        return results
+        return Dismissed(sentences, [field.cpu() for field in (*hypotheses, score)], self.settings)
 
     def _set(self, live: Hypotheses, finished: Hypotheses, tokens: Tensor) -> None:
         """Takes these for those that are there, or copies them there, if that is where they must stay."""

@@ -8,6 +8,8 @@ from importlib.util import find_spec
 from typing import Any, NamedTuple
 
 import torch
+from torch import nn
+from torch.func import functional_call
 
 from regard.errors import SettingsError
 
@@ -20,12 +22,40 @@ class Precision(NamedTuple):
     name: str
     dtype: torch.dtype | None  # None: float32 throughout
     why: str
+    whole: bool = True  # in bf16, the whole model; else PyTorch decides for each operation (autocast)
+
+    def around(self, module: nn.Module) -> nn.Module:
+        """The module in this precision, with the weights that it has."""
+        return Rounded(module, self.dtype) if self.dtype and self._rounds else module
+
+    @property
+    def _rounds(self) -> bool:
+        return self.whole and self.dtype == torch.bfloat16
 
     def cast(self, device: torch.device) -> AbstractContextManager[Any]:
         """The context in which the model runs."""
         if self.name == "tf32":
             torch.set_float32_matmul_precision("high")  # for the whole process: nothing else is computed in it
-        return nullcontext() if self.dtype is None else torch.autocast(device.type, dtype=self.dtype)
+        if self.dtype is None or self._rounds:
+            return nullcontext()
+        return torch.autocast(device.type, dtype=self.dtype)
+
+
+class Rounded(nn.Module):
+    """A module that computes with its weights rounded; they themselves and their gradients stay as they are.
+
+    Autocast would leave normalisations, and with them all that goes along the residuals, in float32: on a GPU, moving
+    these is a good part of a step.
+    """
+
+    def __init__(self, inner: nn.Module, dtype: torch.dtype) -> None:
+        super().__init__()
+        self.inner, self.dtype = inner, dtype
+
+    def forward(self, *given: Any) -> Any:
+        """What the inner module gives."""
+        rounded = {name: weight.to(self.dtype) for name, weight in self.inner.named_parameters()}
+        return functional_call(self.inner, rounded, given, tie_weights=False)  # what is shared is a whole module
 
 
 def device_for(wanted: str | None) -> torch.device:

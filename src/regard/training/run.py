@@ -44,7 +44,8 @@ def run(recipe: Recipe, around: Surroundings, *, reasons: list[str], resume: boo
     around.journal.say(f"{len(corpora.training):,} sentence pairs to train on. {corpora.validation}")
     model, settings, architecture = _model(recipe, tokenisers, adapted)
     model = model.to(around.device)
-    shares_rows = models.architecture(architecture).shares_rows
+    kind = models.architecture(architecture)
+    shares_rows, precision = kind.shares_rows, precision._replace(whole=kind.rounds)
     _check_disk(around.work, model, recipe)
     validation = Validation(
         model,

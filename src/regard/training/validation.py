@@ -60,7 +60,7 @@ class Validation:
     ) -> None:
         self.model, self.tokenisers, self.held_out, self.settings = model, tokenisers, held_out, settings
         self.device, self.precision, self.processes = device, precision, processes
-        self.loss = LossOf(model, label_smoothing=training.label_smoothing)
+        self.loss = precision.around(LossOf(model, label_smoothing=training.label_smoothing))
         self.batches = _one_epoch(held_out.corpus, training, shares_rows=shares_rows)
         self._looks = 0
 

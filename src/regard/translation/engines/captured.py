@@ -1,13 +1,19 @@
-"""Steps captured as CUDA graphs: the model's, the search's and the new order of the rows are started as one."""
+"""Steps captured as CUDA graphs: the model's, the search's and the new order of the rows are started as one.
+
+So is what lets sentences in: their encoding, and their keys and values in their places.
+"""
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Callable
 from typing import Any
 
 import torch
 from torch import Tensor
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
+from regard.batches.rows import Rows
 from regard.models.verbs import InPlace
 from regard.search import Search
 
@@ -15,12 +21,34 @@ _WARM_UP = 2
 _KERNELS = [SDPBackend.EFFICIENT_ATTENTION, SDPBackend.MATH]  # these treat what is hidden as if it were not there
 
 
+def captured(work: Callable[[], None]) -> Callable[[], None]:
+    """The same work, as one graph; it is done a few times before, since kernels are chosen and compiled then.
+
+    Where it cannot be captured, it is the work itself, kernel by kernel.
+    """
+    stream = torch.cuda.Stream()  # type: ignore[no-untyped-call]
+    stream.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(stream):
+        for _ in range(_WARM_UP):
+            work()
+    torch.cuda.current_stream().wait_stream(stream)
+    graph = torch.cuda.CUDAGraph()
+    try:
+        with torch.cuda.graph(graph):
+            work()
+    except RuntimeError as error:
+        warnings.warn(f"A step could not be captured, so translating is slower than it could be: {error}", stacklevel=2)
+        return work
+    replay: Callable[[], None] = graph.replay
+    return replay
+
+
 class CapturedSteps:
     """The steps of one model and one search over one state, all of which stay in place."""
 
     def __init__(self, model: InPlace, search: Search) -> None:
         self.model, self.search = model, search
-        self.graph: torch.cuda.CUDAGraph | None = None
+        self.replay: Callable[[], None] | None = None
         self.capacity = 0
 
     def move(self, state: Any) -> Any:
@@ -28,38 +56,45 @@ class CapturedSteps:
         self.model.before_step(state)
         if self.capacity != state.capacity:  # the state is new, or has grown into other tensors
             self._capture(state)
-        assert self.graph is not None
-        self.graph.replay()
+        assert self.replay
+        self.replay()
         self.model.after_step(state)
         return state
 
     def _capture(self, state: Any) -> None:
         tensors = _changing(state, self.search)
         before = [tensor.clone() for tensor in tensors]
-        stream = torch.cuda.Stream()  # type: ignore[no-untyped-call]
-        stream.wait_stream(torch.cuda.current_stream())
-        with torch.cuda.stream(stream), sdpa_kernel(_KERNELS):
-            for _ in range(_WARM_UP):
-                self._step(state)
-        torch.cuda.current_stream().wait_stream(stream)
-        _restore(tensors, before)
-        self.graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(self.graph), sdpa_kernel(_KERNELS):
-            self._step(state)
-        _restore(tensors, before)
+        self.replay = captured(lambda: self._step(state))
+        for tensor, value in zip(tensors, before, strict=True):
+            tensor.copy_(value)
         self.capacity = state.capacity
 
     def _step(self, state: Any) -> None:
-        rows = self.search.move(self.model.next_logits(self.search.tokens, state))
+        with sdpa_kernel(_KERNELS):
+            rows = self.search.move(self.model.next_logits(self.search.tokens, state))
         if rows is not None:
             state.reorder(rows)
+
+
+class CapturedEntering:
+    """Sentences that enter the places of one state, as many at a time as always."""
+
+    def __init__(self, start: Callable[[Rows], Any], state: Any, nothing: Rows) -> None:
+        """`start` makes the state of rows of this shape, here of sources without words; all places are still free."""
+        self.state, self.rows = state, nothing
+        self.places = torch.zeros(len(nothing.tokens), dtype=torch.long, device=nothing.tokens.device)
+        self.replay = captured(lambda: state.fill(self.places, start(self.rows)))
+
+    def enter(self, rows: Rows, places: list[int]) -> None:
+        """Where there are fewer than always, the first comes again, to its own place."""
+        fewer = len(self.places) - len(places)
+        for there, new in zip(self.rows, rows, strict=True):
+            there.copy_(torch.cat([new, new[:1].expand(fewer, -1)]))
+        self.places.copy_(torch.tensor(places + places[:1] * fewer))
+        self.replay()
+        self.state.entered(places)
 
 
 def _changing(state: Any, search: Search) -> list[Tensor]:
     """What a step changes beside the columns of the cache that it writes again."""
     return [state.ages, state.seen, *search.live, *search.finished, search.tokens, search.over]
-
-
-def _restore(tensors: list[Tensor], before: list[Tensor]) -> None:
-    for tensor, value in zip(tensors, before, strict=True):
-        tensor.copy_(value)

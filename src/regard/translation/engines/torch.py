@@ -16,13 +16,13 @@ from typing import Any, NamedTuple
 
 import torch
 
-from regard.batches.rows import rows_of
+from regard.batches.rows import Rows, rows_of
 from regard.models.packed import packed
 from regard.models.verbs import InPlace
 from regard.search import Request, Result, Search, SearchSettings, build, decode_waiting
 from regard.search.length import limit
 from regard.tokens import Tokenisers
-from regard.translation.engines.captured import CapturedSteps
+from regard.translation.engines.captured import CapturedEntering, CapturedSteps
 from regard.translation.engines.engine import Decoding, EngineFile, Loaded, plain_requests
 from regard.translation.engines.ensemble import Ensemble
 
@@ -81,23 +81,27 @@ class TorchEngine:
             yield from ((numbers[n], result) for n, result in found)
 
     def _started(self, sentences: list[list[int]], width: int, numbers: Sequence[int]) -> Any:
-        rows = rows_of([[sentences[number]] for number in numbers])
+        return self._start(width, rows_of([[sentences[number]] for number in numbers]))
+
+    def _start(self, width: int, rows: Rows) -> Any:
         return self.model.start(self.model.encode(rows), width=width)
 
     def _on_a_gpu(self, sentences: list[list[int]], requests: Sequence[Request], search: Search) -> Found:
         """All sentences of one padded length after the other."""
         for length in sorted({_padded(len(sentence)) for sentence in sentences}):
             numbers = [n for n, sentence in enumerate(sentences) if _padded(len(sentence)) == length]
+            ours = [sentences[number] for number in numbers]
             bench = self._bench(length, search, [requests[number] for number in numbers])
             found = decode_waiting(
                 self.model.step,
-                partial(self._entering, [sentences[number] for number in numbers], bench, length),
+                partial(self._entering, ours, bench, length),
                 [requests[number] for number in numbers],
                 bench.search,
                 places=bench.places,
                 free=_GPU_SHARE,
                 state=bench.state,
                 room=bench.room,
+                enter=partial(_enter, bench.entering, ours, length) if bench.entering else None,
                 move=bench.steps.move if bench.steps else None,
             )
             try:
@@ -111,7 +115,7 @@ class TorchEngine:
         group = max(1, int(bench.places * _GPU_SHARE))
         rows = [[sentences[number]] for number in numbers]
         rows += [[[self.tokenisers.source.end]]] * (group - len(rows))
-        state = self.model.start(self.model.encode(rows_of(rows, length=length).to(self.device)), width=bench.width)
+        state = self._start(bench.width, rows_of(rows, length=length).to(self.device))
         return state.keep(torch.arange(len(numbers), device=self.device))
 
     def _bench(self, length: int, search: Search, requests: Sequence[Request]) -> _Bench:
@@ -124,14 +128,17 @@ class TorchEngine:
         rows = self.gpu_rows or _rows_for(self.device)
         places = max(_FEWEST, rows // search.width * _GPU_LENGTHS[0] // length)
         nothing = rows_of([[[self.tokenisers.source.end]]] * places, length=length).to(self.device)
-        state = self.model.start(self.model.encode(nothing), width=search.width)
+        state = self._start(search.width, nothing)
         if not captured:
-            return _Bench(places, search.width, state, search, None, None)
+            return _Bench(places, search.width, state, search, None, None, None)
         assert isinstance(self.model, InPlace)
         own = build(search.settings, begin=search.begin, end=search.end, device=self.device)
         room = limit(Request(source_length=length), search.settings) + 1
         self.model.reserve(state, room)
-        self.benches[key] = _Bench(places, search.width, state, own, room, CapturedSteps(self.model, own))
+        group = Rows(*(tensor[: max(1, int(places * _GPU_SHARE))].clone() for tensor in nothing))
+        start = partial(self._start, search.width)
+        entering = CapturedEntering(start, state, group)
+        self.benches[key] = _Bench(places, search.width, state, own, room, entering, CapturedSteps(self.model, own))
         return self.benches[key]
 
 
@@ -143,7 +150,16 @@ class _Bench(NamedTuple):
     state: Any
     search: Search
     room: int | None
+    entering: CapturedEntering | None
     steps: CapturedSteps | None
+
+
+def _enter(
+    entering: CapturedEntering, sentences: list[list[int]], length: int, state: Any, numbers: Sequence[int],
+    places: list[int],
+) -> Any:  # fmt: skip
+    entering.enter(rows_of([[sentences[number]] for number in numbers], length=length), places)
+    return state
 
 
 def _groups(lengths: Sequence[int], tokens: int) -> Iterator[tuple[list[int], int]]:
