@@ -23,6 +23,7 @@ from __future__ import annotations
 
 import argparse
 import gzip
+import json
 import os
 import sys
 from collections.abc import Iterable, Iterator
@@ -157,7 +158,7 @@ def write_packed(
         architecture=described.architecture,
         settings=models.architecture(described.architecture).settings.read(described.settings, where=str(out)),
         languages=described.languages,
-        training=described.training,
+        training=_without_folder(described.training),
         scores={**scores, "signatures": signatures},
         tokeniser=loaded.tokeniser,
         card=_card(out.name, loaded, scores, signatures, tried=tried, stored_as=stored_as),
@@ -170,6 +171,13 @@ def write_packed(
     return scores
 
 
+def _without_folder(training: dict[str, Any]) -> dict[str, Any]:
+    """The same, with the names of files alone: where they lay on somebody's machine is nobody's business."""
+    folder = str(Path(training["recipe"]["data"]["files"][0]).parent)
+    cleaned: dict[str, Any] = json.loads(json.dumps(training).replace(json.dumps(f"{folder}/")[1:-1], ""))
+    return cleaned
+
+
 def _scores(model: Path, data: Path, *, device: str | None) -> tuple[dict[str, dict[str, float]], dict[str, str]]:
     """BLEU and chrF on every test set, as `regard evaluate` computes them."""
     from regard.evaluation.evaluate import evaluate
@@ -177,7 +185,7 @@ def _scores(model: Path, data: Path, *, device: str | None) -> tuple[dict[str, d
     from regard.text.pairs import Languages
     from regard.translation.translator import load
 
-    translator = load(model, device=device)
+    translator = load(model, device=device, engine="torch")
     languages = Languages(translator.languages["source"], translator.languages["target"])
     scores: dict[str, dict[str, float]] = {}
     signatures: dict[str, str] = {}
@@ -209,8 +217,8 @@ def _card(
         f"{parameters / 1e6:.1f} million parameters, stored as {stored_as}. It comes with Regard."
     )
     printed = (
-        f"Beam 4, length penalty 0.6. `regard evaluate {name} --test FILE` prints them; `recipes/shipped.py split` "
-        "writes the files."
+        f"Beam 4, length penalty 0.6. `regard evaluate {name} --test FILE --engine torch` prints them; "
+        "`recipes/shipped.py split` writes the files."
     )
     made = (
         f"REGARD_DATA=data regard train --recipe recipes/shipped-{name}.toml --out runs/{name}\n"

@@ -44,7 +44,7 @@ def _kept(seed, row, dropped, tile: tl.constexpr, deep: tl.constexpr, lanes: tl.
     return tl.reshape(tl.join(words & 0xFFFF, words >> 16), (tile, deep, lanes)) >= dropped
 
 
-@triton.jit  # type: ignore[untyped-decorator]
+@triton.jit
 def _sum(values):  # type: ignore[no-untyped-def]
     return tl.sum(tl.sum(values, 1, keep_dims=True), 2, keep_dims=True)
 
