@@ -111,10 +111,8 @@ def error(case: Case) -> float:
     gradient = torch.randn_like(expected)
     ours = (found, *torch.autograd.grad(found, inputs, gradient.to(found.dtype)))
     theirs = (expected, *torch.autograd.grad(expected, precise, gradient))
-    return max(
-        float((one.float() - other).detach().abs().max() / other.detach().abs().max())
-        for one, other in zip(ours, theirs, strict=True)
-    )
+    apart = [(one.float() - other).detach() for one, other in zip(ours, theirs, strict=True)]
+    return max(float(one.abs().max() / other.detach().abs().max()) for one, other in zip(apart, theirs, strict=True))
 
 
 def microseconds(way: Way, case: Case) -> float:
