@@ -25,7 +25,7 @@ from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence, pad_packed_
 
 from regard.models.dropout import Dropout
 from regard.models.state import Kept, started
-from regard.models.transformer import projection
+from regard.models.linear import projection
 from regard.models.verbs import Architecture, AttentionName, Batch, Lookup, Observer, Rows
 from regard.models.words import WordModel, Words, WordSettings, something_to_see
 
