@@ -5,7 +5,7 @@ scores between sentences that share a row. So the real tokens of a batch are one
 position-wise parts of a model need. For attention alone, sentences of about equal length stand together in blocks.
 
 Shapes: B rows of a batch, L tokens a row; P real tokens of a side, D width; in a block N sentences of W tokens, padded;
-H heads, K width of a head; R places: N * H * W for each block, and some for tokens that only fill up a list.
+H heads, K width of a head; R = the sum of N * H * W over all blocks.
 """
 
 from __future__ import annotations
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from regard.models.transformer import Transformer
 
 _STEP = 8  # sentences of a block differ in length by less than this
-_MULTIPLE = 64  # the lists are filled up to so many tokens, since kernels are made for each shape
 
 Numbers = NDArray[np.int64]
 
@@ -50,13 +49,11 @@ class Blocks(NamedTuple):
     masks: list[Tensor]  # for each block, what is added to the scores: [N, 1, 1, W] or [W, W]
     queries: Tensor  # [P * H] the place of each head of each token among the R
     keys: Tensor  # [P * H]
-    size: int  # R
 
-    def result(self, width: int, like: Tensor) -> Tensor:
-        """[R, K] to be written block by block; nothing comes of the tokens that only fill up."""
-        result = like.new_empty(self.size, width)
-        result[self.blocks[-1].last :] = 0.0
-        return result
+    @property
+    def size(self) -> int:
+        """R."""
+        return self.blocks[-1].last
 
     def attend(self, query: Tensor, key: Tensor, value: Tensor) -> Tensor:
         """Section 3.2.1 for all heads: [P, H * K], and [P, H * K] of the other side twice -> [P, H * K]."""
@@ -73,7 +70,7 @@ class _Attention(torch.autograd.Function):
             _placed(x, places, blocks.size)
             for x, places in ((query, blocks.queries), (key, blocks.keys), (value, blocks.keys))
         )
-        attended, weights = blocks.result(v.size(1), like=v), []
+        attended, weights = torch.empty_like(v), []
         for block, mask in zip(blocks.blocks, blocks.masks, strict=True):
             scores = _scaled(block.of(q), block.of(k).transpose(1, 2), q.size(1))
             scores.view(block.sentences, -1, block.width, block.width).add_(mask)
@@ -88,7 +85,7 @@ class _Attention(torch.autograd.Function):
         q, k, v, *weights = ctx.saved_tensors
         blocks: Blocks = ctx.blocks
         g = _placed(gradients[0], blocks.queries, blocks.size)
-        for_q, for_k, for_v = (blocks.result(x.size(1), like=x) for x in (q, k, v))
+        for_q, for_k, for_v = (torch.empty_like(x) for x in (q, k, v))
         for block, weight in zip(blocks.blocks, weights, strict=True):
             torch.bmm(weight.transpose(1, 2), block.of(g), out=block.of(for_v))
             for_weights = torch.bmm(block.of(g), block.of(v).transpose(1, 2))
@@ -131,17 +128,16 @@ class RealTokens:
             first += block.sentences
             real.append(_added(np.arange(block.width) < lengths[:, None, None, None], dtype))
             backwards.append(_added(np.tri(block.width, dtype=bool), dtype))
-        of_source, of_target = (side.places_of(starts, widths, heads, blocks[-1].last) for side in (source, target))
-        size = blocks[-1].last + _MULTIPLE * heads
-        self.source, self.target, self.count = source.filled_up(), target.filled_up(), len(target.tokens)
-        self.of_source = Blocks(blocks, real, of_source, of_source, size)
-        self.of_target = Blocks(blocks, backwards, of_target, of_target, size)
-        self.of_target_over_source = Blocks(blocks, real, of_target, of_source, size)
+        of_source, of_target = (side.places(starts, widths, heads) for side in (source, target))
+        self.source, self.target = torch.from_numpy(source.tokens), torch.from_numpy(target.tokens)
+        self.of_source = Blocks(blocks, real, of_source, of_source)
+        self.of_target = Blocks(blocks, backwards, of_target, of_target)
+        self.of_target_over_source = Blocks(blocks, real, of_target, of_source)
 
     def rows(self, states: Tensor) -> Tensor:
         """[P, D] -> [B, L, D], with zeros for padding."""
         rows = states.new_zeros(self.shape.numel(), states.size(1))
-        return rows.index_copy(0, self.target[: self.count], states[: self.count]).view(*self.shape, -1)
+        return rows.index_copy(0, self.target, states).view(*self.shape, -1)
 
 
 class _Side(NamedTuple):
@@ -152,20 +148,10 @@ class _Side(NamedTuple):
     sentences: Numbers  # the number of its sentence
     lengths: Numbers  # of each sentence
 
-    @property
-    def missing(self) -> int:
-        """So many tokens fill up the list."""
-        return -len(self.tokens) % _MULTIPLE
-
-    def filled_up(self) -> Tensor:
-        """[P] where the tokens stand in the rows."""
-        return torch.from_numpy(np.append(self.tokens, np.repeat(self.tokens[:1], self.missing)))
-
-    def places_of(self, starts: Numbers, widths: Numbers, heads: int, last: int) -> Tensor:
-        """[P * H] the place of each head of each token; those that fill up stand behind the `last`."""
+    def places(self, starts: Numbers, widths: Numbers, heads: int) -> Tensor:
+        """[P * H] the place of each head of each token, by where sentences start and how wide their blocks are."""
         first, step = starts[self.sentences] + self.positions, widths[self.sentences]
-        places = first[:, None] + step[:, None] * np.arange(heads)
-        return torch.from_numpy(np.append(places, last + np.arange(self.missing * heads)))
+        return torch.from_numpy((first[:, None] + step[:, None] * np.arange(heads)).ravel())
 
 
 def padding_is_left_out(model: Transformer, batch: Batch) -> bool:

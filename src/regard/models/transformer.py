@@ -225,9 +225,7 @@ class Decoder(nn.Module):
         self.layers = cast("Sequence[DecoderLayer]", nn.ModuleList(layers))
         self.norm = nn.LayerNorm(settings.d_model) if settings.norm == "pre" else nn.Identity()
 
-    def forward(
-        self, x: Tensor, memory: Tensor, allowed: Tensor | Blocks, source_allowed: Tensor | Blocks
-    ) -> Tensor:
+    def forward(self, x: Tensor, memory: Tensor, allowed: Tensor | Blocks, source_allowed: Tensor | Blocks) -> Tensor:
         """[B, T, D] -> [B, T, D]; `allowed` is [B, 1, T, T], `source_allowed` [B, 1, T, S]."""
         for layer in self.layers:
             x = layer(x, memory, allowed, source_allowed)
@@ -253,9 +251,7 @@ class DecoderLayer(nn.Module):
         self.feed_forward = FeedForward(settings)
         self.feed_forward_residual = Residual(settings)
 
-    def forward(
-        self, x: Tensor, memory: Tensor, allowed: Tensor | Blocks, source_allowed: Tensor | Blocks
-    ) -> Tensor:
+    def forward(self, x: Tensor, memory: Tensor, allowed: Tensor | Blocks, source_allowed: Tensor | Blocks) -> Tensor:
         """[B, T, D] -> [B, T, D]."""
         x = self.self_attention_residual(x, lambda x: self.self_attention(x, x, allowed))
         x = self.source_attention_residual(x, lambda x: self.source_attention(x, memory, source_allowed))
