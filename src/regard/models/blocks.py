@@ -89,7 +89,7 @@ class _Attention(torch.autograd.Function):
         for block, weight in zip(blocks.blocks, weights, strict=True):
             torch.bmm(weight.transpose(1, 2), block.of(g), out=block.of(for_v))
             for_weights = torch.bmm(block.of(g), block.of(v).transpose(1, 2))
-            for_scores = torch._softmax_backward_data(for_weights, weight, -1, weight.dtype)
+            for_scores = for_weights.sub_((for_weights * weight).sum(-1, keepdim=True)).mul_(weight)
             _scaled(for_scores, block.of(k), q.size(1), out=block.of(for_q))
             _scaled(for_scores.transpose(1, 2), block.of(q), q.size(1), out=block.of(for_k))
         of = ((for_q, blocks.queries), (for_k, blocks.keys), (for_v, blocks.keys))
@@ -105,7 +105,7 @@ def _placed(x: Tensor, places: Tensor, size: int) -> Tensor:
 
 
 def _scaled(a: Tensor, b: Tensor, width: int, out: Tensor | None = None) -> Tensor:
-    """ab / sqrt(d_k) for a batch of matrices."""
+    """Ab / sqrt(d_k) for a batch of matrices."""
     return torch.baddbmm(a.new_zeros(()), a, b, beta=0, alpha=1 / math.sqrt(width), out=out)
 
 
@@ -155,11 +155,12 @@ class _Side(NamedTuple):
 
 
 def padding_is_left_out(model: Transformer, batch: Batch) -> bool:
-    """Whether it pays: while training on a CPU, as long as nobody looks."""
+    """Whether it pays: while training on a CPU, where there is any token, as long as nobody looks."""
     return (
         model.training
         and batch.target.tokens.device.type == "cpu"
         and not torch.compiler.is_compiling()
+        and bool(batch.target.segments.any())
         and all(attention.observer is None for attention in model.attentions().values())
     )
 
