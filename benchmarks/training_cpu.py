@@ -184,7 +184,7 @@ def work(program: str, folder: str, size: int, kept_memory: bool, answers: Conne
             step = peer(TorchTransformer(8_000), lambda model, batch: model(batch), batches)
     while answers.recv():
         began = time.perf_counter()
-        tokens = sum(step() for _ in range(max(1, 8192 // size)))
+        tokens = sum(step() for _ in range(max(1, 4096 // size)))
         answers.send(tokens / (time.perf_counter() - began))
 
 
@@ -200,6 +200,7 @@ def measure(folder: str, size: int, rounds: int, *, kept_memory: bool) -> dict[s
         for program, end in ends.items():
             end.send(True)
             speeds[program].append(end.recv())
+        print(f"{size} tokens a batch:", *(f"{name} {values[-1]:,.0f};" for name, values in speeds.items()), flush=True)
     for end in ends.values():
         end.send(False)
     return {program: values[1:] for program, values in speeds.items()}
@@ -224,7 +225,6 @@ def main() -> None:
             medians = {name: statistics.median(values) for name, values in speeds.items()}
             for name, median in medians.items():
                 table.add_row(f"{size:,}", name, f"{median:,.0f}", f"{medians['Regard'] / median:.2f} x")
-                print(" ", name, *(f"{value:,.0f}" for value in speeds[name]))
     Console(width=90).print(table)
 
 
