@@ -24,7 +24,8 @@ RECIPES = Path(__file__).parent / "comparison"
 SEVERAL_SEEDS = ("transformer", "lstm-attention", "lstm", "convs2s")
 MODELS = (*SEVERAL_SEEDS, "bytenet", "neural-gpu")
 LENGTHS = ((0, 8), (9, 12), (13, 16), (17, 20), (21, 999))  # words of the source
-TIMED_SECONDS = 8.0
+TIMED_SECONDS = 4.0
+WARM_UP = 40  # steps, in which every length of rows is met
 
 Result = dict[str, Any]
 
@@ -50,20 +51,20 @@ def main() -> None:
     if chosen.only == "train":
         train(chosen, chosen.models[0], chosen.seed)
     elif chosen.only == "time":
-        measure(chosen, chosen.models[0])
+        for name in chosen.models:
+            measure(chosen, name)
     else:
         compare(chosen)
 
 
 def compare(chosen: argparse.Namespace) -> None:
-    """Starts a process for each training, then one after the other for each timing."""
+    """Starts a process for each training, then one in which each model is timed."""
     several = {name: chosen.seeds if name in SEVERAL_SEEDS else 1 for name in chosen.models}
     runs = [(name, seed) for seed in range(1, chosen.seeds + 1) for name in chosen.models if seed <= several[name]]
     runs.sort(key=lambda run: run[0] != "neural-gpu")  # the slowest begins first
     with ThreadPoolExecutor(chosen.jobs) as pool:
-        done = list(pool.map(lambda run: alone(chosen, "train", *run), runs))
-    for name in chosen.models:
-        alone(chosen, "time", name, 1)
+        done = list(pool.map(lambda run: alone(chosen, "train", [run[0]], run[1]), runs))
+    alone(chosen, "time", [name for name in chosen.models if (folder(chosen, name, 1) / "result.json").exists()], 1)
     if not all(done):
         print("Not all models were trained; see the logs above.", file=sys.stderr)
     results = {
@@ -77,22 +78,24 @@ def compare(chosen: argparse.Namespace) -> None:
     print(table(results))
 
 
-def alone(chosen: argparse.Namespace, what: str, name: str, seed: int) -> bool:
-    """One training or timing in a process of its own, unless its result is there; its log is beside the model."""
-    place = folder(chosen, name, seed)
-    if (place / {"train": "result.json", "time": "speed.json"}[what]).exists():
+def alone(chosen: argparse.Namespace, what: str, names: list[str], seed: int) -> bool:
+    """A training or timings in a process of its own, unless all results are there; its log is in --out."""
+    result = {"train": "result.json", "time": "speed.json"}[what]
+    names = [name for name in names if not (folder(chosen, name, seed) / result).exists()]
+    if not names:
         return True
-    place.mkdir(parents=True, exist_ok=True)
-    command = [sys.executable, __file__, "--out", str(chosen.out), "--models", name, "--seed", str(seed)]
+    chosen.out.mkdir(parents=True, exist_ok=True)
+    command = [sys.executable, __file__, "--out", str(chosen.out), "--models", *names, "--seed", str(seed)]
     command += ["--only", what]
     command += ["--device", chosen.device] if chosen.device else []
     command += ["--steps", str(chosen.steps)] if chosen.steps else []
     command += [part for setting in chosen.set for part in ("--set", setting)]
-    began = time.monotonic()
-    with (place / f"{what}.log").open("w") as log:
+    began, path = time.monotonic(), chosen.out / f"{what}-{names[0]}-{seed}.log"
+    with path.open("w") as log:
         status = subprocess.run(command, stdout=log, stderr=subprocess.STDOUT, check=False).returncode
-    said = "done" if status == 0 else f"failed, see {place / what}.log"
-    print(f"{what} {name}, seed {seed}: {said} after {time.monotonic() - began:.0f} s", file=sys.stderr, flush=True)
+    said = "done" if status == 0 else f"failed, see {path}"
+    told = f"{what} {', '.join(names)}, seed {seed}: {said} after {time.monotonic() - began:.0f} s"
+    print(told, file=sys.stderr, flush=True)
     return status == 0
 
 
@@ -214,25 +217,27 @@ def tokens_per_second(model: Any, tokenisers: Any, place: Path, device: Any) -> 
 
     recipe = stored_recipe(place)
     training = recipe.training
-    shares_rows = models.architecture(recipe.model["architecture"]).shares_rows
+    kind = models.architecture(recipe.model["architecture"])
     loader = Loader(
         prepare(recipe.source(), tokenisers, Path(os.environ["REGARD_CACHE"])),
-        LoaderSettings(batch_tokens=training.batch_tokens, row_lengths=training.row_lengths, share_rows=shares_rows),
+        LoaderSettings(
+            batch_tokens=training.batch_tokens, row_lengths=training.row_lengths, share_rows=kind.shares_rows
+        ),
     )
+    precision = precision_for(device, training.precision)._replace(whole=kind.rounds)
     optimisation = Optimisation(
-        model, training, device=device, precision=precision_for(device, training.precision), processes=Processes(),
-        say=print,
+        model, training, device=device, precision=precision, processes=Processes(), say=print
     )  # fmt: skip
     if device.type == "cuda":
         optimisation.try_shapes(loader.shapes())
-    stream = loader.prefetched()
+    stream, warm_up = loader.prefetched(), WARM_UP if device.type == "cuda" else 2
     tokens, began = 0, time.perf_counter()
     for number, (batch, _) in enumerate(stream):
         optimisation.step(batch, number=number, rate=1e-9)  # waits for the device: the gradient's norm is looked at
-        if number == 2:
+        if number == warm_up:
             tokens, began = 0, time.perf_counter()
-        tokens += batch.tokens * (number > 2)
-        if number > 3 and time.perf_counter() - began > TIMED_SECONDS:
+        tokens += batch.tokens * (number > warm_up)
+        if number > warm_up and time.perf_counter() - began > TIMED_SECONDS:
             break
     stream.close()
     return tokens / (time.perf_counter() - began)

@@ -1,7 +1,8 @@
 """Kernels of our own for GPUs, one file each, where a measurement asked for them. They need Triton.
 
 Whoever uses one has a plain way beside it, and asks `trusted` first: a kernel is tried on this machine before it is
-used, and where it does not compile or does not agree, the plain way goes on.
+used, and where it does not compile or does not agree, the plain way goes on. Kernels for training are operations of
+PyTorch with a gradient, so that compiled code can call them; there, `works` asks.
 """
 
 from __future__ import annotations
@@ -27,3 +28,13 @@ def trusted(name: str) -> ModuleType | None:
         why = f"{type(error).__name__}: {error}"
     warnings.warn(f"The kernel {name!r} is not used on this machine, but a slower way: {why}", stacklevel=2)
     return None
+
+
+def works(name: str) -> bool:
+    """The same question where code may be compiled: the operations of this file can be called as `torch.ops.regard`."""
+    return trusted(name) is not None
+
+
+# While PyTorch compiles, it asks this once and keeps the answer, instead of looking into it. That is all that
+# torch.compiler.assume_constant_result does, but naming it would import the whole compiler.
+works.__dict__["_dynamo_marked_constant"] = True

@@ -116,8 +116,8 @@ class DecoderState:
             for cache, new in zip(ours, theirs, strict=True):
                 cache[places] = _longer(new, -more) if more < 0 else new
         self.source_allowed[places] = F.pad(newcomers.source_allowed, (0, max(0, -more)))
-        self.seen[places] = False
-        self.ages[places] = 0
+        self.seen.index_fill_(0, places, False)  # not `seen[places] = False`: that copies from the host
+        self.ages.index_fill_(0, places, 0)
 
     @property
     def _looked_at(self) -> int:

@@ -1,8 +1,10 @@
-"""Attention in one kernel: PyTorch's; for the few queries of a decoder's step, what is faster there.
+"""Attention and the residual connection, each in one kernel: PyTorch's, or what is faster.
 
-That is a kernel of our own on a GPU, and on a processor two small products: PyTorch's kernels work on larger tiles.
+For the few queries of a decoder's step attention is a kernel of our own on a GPU, and on a processor two small
+products: PyTorch's kernels work on larger tiles. For training with rows of up to 128 tokens it is another kernel of our
+own, and so are dropout, sum and normalisation after a sub-layer.
 
-Shapes: B sentences, H heads, T queries, S keys, K width of a key and of a value.
+Shapes: B sentences, H heads, T queries, S keys, K width of a key and of a value, D = d_model.
 """
 
 from __future__ import annotations
@@ -10,13 +12,16 @@ from __future__ import annotations
 import math
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn import functional as F
 
-from regard.kernels import trusted
+from regard.kernels import trusted, works
 
 _MOST_QUERIES = 16
+_LONGEST_ROW = 128
 _WIDTHS = (16, 32, 64, 128)
+_NARROWEST, _WIDEST = 128, 1024  # of the sums that our kernel normalises
+_HALVES = (torch.bfloat16, torch.float16)
 
 
 def fused_attention(query: Tensor, key: Tensor, value: Tensor, allowed: Tensor | None) -> Tensor:
@@ -28,13 +33,36 @@ def fused_attention(query: Tensor, key: Tensor, value: Tensor, allowed: Tensor |
         if query.is_cuda and _fits(query, key, value, allowed) and (kernel := trusted("attention")):
             attended: Tensor = kernel.attend(query, key, value, allowed)
             return attended
+    if allowed is not None and torch.is_grad_enabled() and query.is_cuda and query.dtype in _HALVES:
+        short = max(query.size(2), key.size(2)) <= _LONGEST_ROW
+        if short and _fits(query, key, value, allowed) and works("row_attention"):
+            answers: Tensor = torch.ops.regard.row_attention(query, key, value, allowed)[0]
+            return answers
     return F.scaled_dot_product_attention(query, key, value, attn_mask=allowed)
+
+
+def fused_residual(x: Tensor, y: Tensor, norm: nn.LayerNorm, dropout: nn.Dropout) -> Tensor:
+    """[..., D] twice -> [..., D]: LayerNorm(x + dropout(y))."""
+    if torch.is_grad_enabled() and x.is_cuda and _carries(x, y) and works("residual"):
+        drops = dropout.training and dropout.p > 0
+        seed = torch.randint(2**62, (1,), device=x.device) if drops else None
+        normalised: Tensor
+        normalised, *_ = torch.ops.regard.residual_norm(x, y, norm.weight, norm.bias, seed, dropout.p, norm.eps)
+    else:
+        normalised = norm(x + dropout(y))
+    return normalised
+
+
+def _carries(x: Tensor, y: Tensor) -> bool:
+    """Whether our kernel can add them."""
+    return x.dtype in _HALVES and x.dtype == y.dtype and x.shape == y.shape and _NARROWEST <= x.size(-1) <= _WIDEST
 
 
 def _fits(query: Tensor, key: Tensor, value: Tensor, allowed: Tensor) -> bool:
     """Whether our kernel can hold it."""
     return (
-        query.dtype in (torch.float32, torch.bfloat16, torch.float16)
+        query.dtype in (torch.float32, *_HALVES)
+        and query.dtype == key.dtype == value.dtype
         and query.size(3) == value.size(3) in _WIDTHS
         and allowed.size(1) == 1
         and all(tensor.stride(3) == 1 for tensor in (query, key, value, allowed))

@@ -21,7 +21,7 @@ from regard.errors import LengthError
 from regard.models.blocks import Blocks, padding_is_left_out, states_of_real_tokens
 from regard.models.cache import DecoderState
 from regard.models.dropout import Dropout
-from regard.models.fused import fused_attention
+from regard.models.fused import fused_attention, fused_residual
 from regard.models.linear import projection
 from regard.models.verbs import Architecture, AttentionName, Batch, Lookup, Observer, Rows
 from regard.models.vocabularies import vocabularies_fit
@@ -288,7 +288,7 @@ class Residual(nn.Module):
         """[B, T, D] -> [B, T, D]."""
         if self.pre_norm:
             return x + self.dropout(sublayer(self.norm(x)))
-        return self.norm(x + self.dropout(sublayer(x)))
+        return fused_residual(x, sublayer(x), self.norm, self.dropout)
 
 
 def attention(
@@ -389,19 +389,25 @@ class Sinusoids(nn.Module):
     `halves` puts all sines before all cosines: the same encoding with its dimensions in another order.
     """
 
+    first_ones: Tensor
+
     def __init__(self, d_model: int, *, interleaved: bool) -> None:
         super().__init__()
-        self.d_model = d_model
-        self.interleaved = interleaved
+        self.d_model, self.interleaved = d_model, interleaved
+        self.register_buffer("first_ones", self.encodings(torch.arange(256)), persistent=False)  # to look them up
 
     def forward(self, first: int, length: int, *, like: Tensor) -> Tensor:
         """[length, D] for the positions from `first` on; exact also where they are large."""
-        positions = torch.arange(first, first + length, dtype=torch.float64, device=like.device)
-        exponents = torch.arange(0, self.d_model, 2, dtype=torch.float64, device=like.device) / self.d_model
+        if first + length <= len(self.first_ones):
+            return self.first_ones[first : first + length].to(like.dtype)
+        return self.encodings(torch.arange(first, first + length, device=like.device)).to(like.dtype)
+
+    def encodings(self, positions: Tensor) -> Tensor:
+        """[T] -> [T, D], in float64."""
+        exponents = torch.arange(0, self.d_model, 2, dtype=torch.float64, device=positions.device) / self.d_model
         angles = positions[:, None] / 10000**exponents
-        if self.interleaved:
-            return torch.stack([angles.sin(), angles.cos()], dim=-1).flatten(1).to(like.dtype)
-        return torch.cat([angles.sin(), angles.cos()], dim=1).to(like.dtype)
+        parts = [angles.sin(), angles.cos()]
+        return torch.stack(parts, dim=-1).flatten(1) if self.interleaved else torch.cat(parts, dim=1)
 
     def table(self, newest: int, capacity: int, *, like: Tensor) -> Tensor:
         """[more than `newest`, D] the positions from the first on, as many as there is capacity."""
@@ -436,9 +442,5 @@ def positions_of(settings: TransformerSettings) -> Sinusoids | LearnedPositions:
     return Sinusoids(settings.d_model, interleaved=settings.positions == "interleaved")
 
 
-ARCHITECTURE = Architecture(
-    TransformerSettings,
-    Transformer,
-    rounds=True,
-    longest=lambda s: s.learned_positions if s.positions == "learned" else None,
-)
+_longest: Callable[[Any], int | None] = lambda s: s.learned_positions if s.positions == "learned" else None  # noqa: E731
+ARCHITECTURE = Architecture(TransformerSettings, Transformer, rounds=True, longest=_longest)

@@ -11,6 +11,7 @@ import resource
 import time
 from collections.abc import Callable, Iterator
 from threading import Event as Flag
+from typing import NamedTuple
 
 import torch
 from safetensors import SafetensorError
@@ -55,6 +56,8 @@ class Trainer:
         self.progress = Progress()
         self._began = self._saved = time.monotonic()
         self._bad = self._failures = self._saved_step = 0
+        self._begun: _Begun | None = None
+        self._norm = math.nan  # of the last gradient
         self._window = _Window(self.device)
 
     def resume(self) -> bool:
@@ -65,7 +68,7 @@ class Trainer:
         self.progress, weights, moments = found
         self.optimisation.restore(weights, moments)
         self._began = time.monotonic() - self.progress.seconds
-        self._bad, self._saved_step = 0, self.progress.step
+        self._bad, self._saved_step, self._begun = 0, self.progress.step, None
         self._window = _Window(self.device)
         return True
 
@@ -106,23 +109,36 @@ class Trainer:
     def _train(self, batch: Batch, after: Place) -> None:
         number = self.progress.step + 1
         now = rate(number, self.settings, d_model=self.d_model) * self.progress.rate_factor
-        update = self.optimisation.step(batch, number=number, rate=now)
-        if not update.made:
-            place = f"epoch {self.progress.epoch}, pool {self.progress.pool}, batch {self.progress.batch}"
-            self.journal.say(f"Step {number}: the gradient's norm is {update.norm}, so no update was made ({place}).")
-        self._bad = 0 if update.made else self._bad + 1
+        begun = _Begun(number, self.optimisation.step(batch, number=number, rate=now), batch.tokens, self._place())
         self.progress = self.progress.model_copy(
             update={
                 "step": number,
                 "tokens": self.progress.tokens + batch.tokens,
                 "seconds": time.monotonic() - self._began,
-                "skipped": self.progress.skipped + (not update.made),
                 **after._asdict(),
             }
         )
-        self._window.add(update, batch.tokens)
+        self._settle()
+        self._begun = begun
+        if self.device.type == "cpu":  # which has done it already
+            self._settle()
         if self._log_is_due(number):
-            self._log(now, update.norm)
+            self._log(now)
+
+    def _settle(self) -> None:
+        """Takes note of what the last step did. A GPU is waited for here, while it has the next step to do."""
+        if self._begun is None:
+            return
+        (number, update, tokens, place), self._begun = self._begun, None
+        self._norm = update.norm
+        if not update.made:
+            self.journal.say(f"Step {number}: the gradient's norm is {update.norm}, so no update was made ({place}).")
+            self.progress = self.progress.model_copy(update={"skipped": self.progress.skipped + 1})
+        self._bad = 0 if update.made else self._bad + 1
+        self._window.add(update, tokens)
+
+    def _place(self) -> str:
+        return f"epoch {self.progress.epoch}, pool {self.progress.pool}, batch {self.progress.batch}"
 
     def _goes_on(self) -> bool:
         over = self.settings.minutes is not None and time.monotonic() - self._began >= 60 * self.settings.minutes
@@ -130,6 +146,7 @@ class Trainer:
 
     def _look(self, validate: Validate) -> bool:
         """Looks at the validation set; False where patience is at its end."""
+        self._settle()
         began = time.monotonic()
         told = validate(self.progress.step)
         best = self.progress.best_loss is None or told.loss < self.progress.best_loss
@@ -150,16 +167,19 @@ class Trainer:
 
     def _is_time_to_save(self) -> bool:
         """By steps or by the clock; not in the midst of trouble, which is gone back from."""
-        if self._bad:
-            return False
         every, minutes = self.settings.checkpoint_every, self.settings.checkpoint_minutes
         if every is not None:
-            return self.progress.step % every == 0
-        late = minutes is not None and time.monotonic() - self._saved >= 60 * minutes
-        return self.processes.any(late, self.device)
+            due = self.progress.step % every == 0
+        else:
+            late = minutes is not None and time.monotonic() - self._saved >= 60 * minutes
+            due = self.processes.any(late, self.device)
+        if due:
+            self._settle()
+        return due and not self._bad
 
     def save(self, *, stopped: bool = False) -> None:
         """Writes a checkpoint. A failure costs nothing but this one, unless it happens again and again."""
+        self._settle()
         if self.processes.first and self.progress.step != self._saved_step:
             began = time.monotonic()
 
@@ -213,7 +233,8 @@ class Trainer:
         due = self._window.seconds() >= _LOG_SECONDS or number == self.settings.steps
         return self.processes.any(self.processes.first and due, self.device)
 
-    def _log(self, now: float, norm: float) -> None:
+    def _log(self, now: float) -> None:
+        self._settle()
         window, seconds = self._window, self._window.seconds()
         loss, likelihood = window.means(self.processes.sum)
         left = (self.settings.steps - self.progress.step) * seconds / window.steps
@@ -225,7 +246,7 @@ class Trainer:
                 loss=loss,
                 perplexity=perplexity(likelihood),
                 rate=now,
-                gradient=norm,
+                gradient=self._norm,
                 tokens_per_second=window.tokens / seconds,
                 seconds=self.progress.seconds,
                 seconds_left=max(0.0, left),
@@ -235,6 +256,15 @@ class Trainer:
             )
         )
         self._window = _Window(self.device)
+
+
+class _Begun(NamedTuple):
+    """A step that a GPU may still be doing."""
+
+    number: int
+    update: Update
+    tokens: int
+    place: str  # of its batch in the corpus
 
 
 class _Window:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any, NamedTuple
+from functools import cached_property
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -21,14 +22,25 @@ from regard.training.settings import TrainingSettings
 
 _FIRST_SCALE = 1024.0  # of fp16's loss: low enough not to lose the first steps, and it grows
 
+_COMPILING = {"comprehensive_padding": False}  # padded logits would be copied for the kernel that reads them
+
 Say = Callable[[str], None]
 
 
-class Update(NamedTuple):
-    """What a step did."""
+class Update:
+    """What a step did. On a GPU the step may still be going on; whoever asks for the norm waits for it."""
 
-    losses: Losses  # sums over the labels that this process saw
-    norm: float  # of the gradient; where it is not finite, no update was made
+    def __init__(self, losses: Losses, norm: Tensor) -> None:
+        self.losses = losses  # sums over the labels that this process saw
+        self._norm = norm.to("cpu", non_blocking=True)
+        self._there = torch.cuda.current_stream().record_event() if norm.is_cuda else None
+
+    @cached_property
+    def norm(self) -> float:
+        """Of the gradient; where it is not finite, no update was made."""
+        if self._there:
+            self._there.synchronize()
+        return float(self._norm)
 
     @property
     def made(self) -> bool:
@@ -73,7 +85,7 @@ class Optimisation:
             LossOf(model, label_smoothing=settings.label_smoothing, consistency=settings.consistency)
         )
         if worth_compiling(device, settings.compile, work=self._work()):
-            loss.compile(dynamic=False)
+            loss.compile(dynamic=False, options=_COMPILING)
         self.loss = processes.together(loss, device)
 
     def step(self, batch: Batch, *, number: int, rate: float) -> Update:
@@ -82,11 +94,11 @@ class Optimisation:
         self._seed(number)
         if self.captures:
             outcome = self.captures.step(batch, 1 / batch.tokens, device=self.device)
-            return Update(outcome.losses, float(outcome.norm))
+            return Update(Losses(*(loss.clone() for loss in outcome.losses)), outcome.norm)
         losses = self._gradients_or_more_parts(batch)
         self.scaler.unscale_(self.adam)
         norm = nn.utils.clip_grad_norm_(self.weights.values(), self.settings.gradient_clip or math.inf)
-        update = Update(losses, float(norm))
+        update = Update(losses, norm)
         if update.made or self.scaler.is_enabled():
             self.scaler.step(self.adam)
             self.scaler.update()

@@ -5,6 +5,7 @@ So is what lets sentences in: their encoding, and their keys and values in their
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -21,7 +22,10 @@ _KERNELS = [SDPBackend.EFFICIENT_ATTENTION, SDPBackend.MATH]  # these treat what
 
 
 def captured(work: Callable[[], None]) -> Callable[[], None]:
-    """The same work, as one graph; it is done a few times before, since kernels are chosen and compiled then."""
+    """The same work, as one graph; it is done a few times before, since kernels are chosen and compiled then.
+
+    Where it cannot be captured, it is the work itself, kernel by kernel.
+    """
     stream = torch.cuda.Stream()  # type: ignore[no-untyped-call]
     stream.wait_stream(torch.cuda.current_stream())
     with torch.cuda.stream(stream):
@@ -29,8 +33,12 @@ def captured(work: Callable[[], None]) -> Callable[[], None]:
             work()
     torch.cuda.current_stream().wait_stream(stream)
     graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph):
-        work()
+    try:
+        with torch.cuda.graph(graph):
+            work()
+    except RuntimeError as error:
+        warnings.warn(f"A step could not be captured, so translating is slower than it could be: {error}", stacklevel=2)
+        return work
     replay: Callable[[], None] = graph.replay
     return replay
 

@@ -1,0 +1,129 @@
+"""The same model in other libraries, in a plain loop: padded batches, autocast to bf16, fused Adam.
+
+They get what helps them: batches sorted well and on the GPU already, no number fetched from it, and only the dropout
+that ours has (torch.nn's layers would drop attention weights and inner activations as well).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from itertools import cycle
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from regard.batches.rows import Batch
+from regard.models.transformer import TransformerSettings
+from training_parts.ours import RATE, Done, Step
+from training_parts.scale import DROPOUT, SMOOTHING, Scale
+
+
+class TorchTransformer(nn.Module):
+    """torch.nn.Transformer as its documentation uses it, with the embeddings, positions and output that it lacks."""
+
+    def __init__(self, settings: TransformerSettings, longest: int) -> None:
+        super().__init__()
+        width = settings.d_model
+        self.scale = math.sqrt(width)
+        self.embedding = nn.Embedding(settings.target_vocabulary, width)
+        nn.init.normal_(self.embedding.weight, std=1 / self.scale)
+        self.layers = nn.Transformer(
+            width, settings.heads, settings.encoder_layers, settings.decoder_layers, settings.d_ff, dropout=DROPOUT,
+            batch_first=True,
+        )  # fmt: skip
+        self.dropout = nn.Dropout(DROPOUT)
+        self.positions: Tensor
+        self.causal: Tensor
+        self.register_buffer("positions", torch.randn(longest, width) / math.sqrt(2))
+        self.register_buffer("causal", torch.ones(longest, longest, dtype=torch.bool).triu(1))
+        for module in self.layers.modules():
+            if isinstance(module, nn.MultiheadAttention):
+                module.dropout = 0.0
+            if isinstance(module, nn.TransformerEncoderLayer | nn.TransformerDecoderLayer):
+                module.dropout.p = 0.0
+
+    def forward(self, batch: Batch) -> Tensor:
+        length = batch.target.tokens.size(1)
+        source, target = (
+            self.dropout(self.embedding(side.tokens) * self.scale + self.positions[: side.tokens.size(1)])
+            for side in batch[:2]
+        )
+        no_source, no_target = (side.segments == 0 for side in batch[:2])
+        states = self.layers(
+            source, target, tgt_mask=self.causal[:length, :length], src_key_padding_mask=no_source,
+            tgt_key_padding_mask=no_target, memory_key_padding_mask=no_source, tgt_is_causal=True,
+        )  # fmt: skip
+        return F.linear(states, self.embedding.weight)
+
+
+class Marian(nn.Module):
+    """`transformers`' MarianMTModel."""
+
+    def __init__(self, settings: TransformerSettings, longest: int) -> None:
+        super().__init__()
+        from transformers import MarianConfig, MarianMTModel
+
+        config = MarianConfig(
+            vocab_size=settings.target_vocabulary, d_model=settings.d_model, encoder_layers=settings.encoder_layers,
+            decoder_layers=settings.decoder_layers, encoder_attention_heads=settings.heads,
+            decoder_attention_heads=settings.heads, encoder_ffn_dim=settings.d_ff, decoder_ffn_dim=settings.d_ff,
+            activation_function="relu", scale_embedding=True, dropout=DROPOUT, attention_dropout=0.0,
+            activation_dropout=0.0, max_position_embeddings=longest, pad_token_id=0, eos_token_id=1,
+            decoder_start_token_id=0, forced_eos_token_id=1,
+        )  # fmt: skip
+        self.model: Any = MarianMTModel(config)
+
+    def forward(self, batch: Batch) -> Tensor:
+        logits: Tensor = self.model(
+            input_ids=batch.source.tokens, attention_mask=batch.source.segments, use_cache=False,
+            decoder_input_ids=batch.target.tokens,
+        ).logits  # fmt: skip
+        return logits
+
+
+class WithLoss(nn.Module):
+    """A model and its loss: what is compiled."""
+
+    def __init__(self, model: nn.Module) -> None:
+        super().__init__()
+        self.model = model
+
+    def forward(self, batch: Batch) -> Tensor:
+        labels = batch.labels.masked_fill(batch.target.segments == 0, -100)
+        return F.cross_entropy(self.model(batch).flatten(0, 1), labels.flatten(), label_smoothing=SMOOTHING)
+
+
+Make = Callable[[TransformerSettings, int], nn.Module]
+PEERS: dict[str, tuple[Make, bool]] = {  # what makes the model, and whether it is compiled
+    "torch.nn.Transformer, compiled": (TorchTransformer, True),
+    "transformers Marian, compiled": (Marian, True),
+    "transformers Marian, eager": (Marian, False),
+}
+
+
+def program(
+    name: str, settings: TransformerSettings, batches: Sequence[Batch], scale: Scale, *, compiles: bool
+) -> Step:
+    """Steps of this peer on the batches, round and round."""
+    make, compiled = PEERS[name]
+    torch.manual_seed(1)
+    loss = WithLoss(make(settings, 2 * scale.longest)).to(scale.device).train()
+    if compiled and compiles:
+        torch._dynamo.config.recompile_limit = 64  # noqa: SLF001  beyond it, compiled code would silently be eager
+        loss.compile(dynamic=True)
+    adam = torch.optim.Adam(loss.parameters(), lr=RATE, betas=(0.9, 0.98), eps=1e-9, fused=True)
+    stream = cycle([(batch.to(scale.device), Done.on(batch)) for batch in batches])
+
+    def step() -> Done:
+        batch, done = next(stream)
+        with torch.autocast(scale.device.type, dtype=torch.bfloat16, enabled=scale.device.type == "cuda"):
+            mean = loss(batch._replace(tokens=0))  # a number that changes would be compiled anew
+        mean.backward()
+        adam.step()
+        adam.zero_grad()
+        return done
+
+    return step

@@ -1,0 +1,245 @@
+"""Attention over rows of up to 128 tokens, as training needs it: forward and backward, one kernel each.
+
+All keys and values of a row and a head fit into one tile. So a program of the GPU reads each of them once, sees whole
+rows of scores, and writes its part of every gradient itself: nothing is added up between programs. A query that may
+look at nothing gets zeros, and has no gradient. Answers and gradients lie in memory as [B, T, H, K], so that joining
+the heads copies nothing.
+
+Backward, the weights are computed again. A program reads the next row and head while it computes one, since there is
+room for one program alone.
+
+Shapes: B rows, H heads, T queries, S keys, K width of a key and of a value.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import cache
+from typing import Any, NamedTuple
+
+import torch
+import triton
+import triton.language as tl
+from torch import Tensor
+
+LONGEST = 128
+WIDTHS = (16, 32, 64, 128)
+
+
+class Tiling(NamedTuple):
+    """How a kernel is cut up. Programs that last take one row and head after the other, and read ahead."""
+
+    queries: int  # that are read at a time
+    warps: int
+    lasting: int = 0  # programs on each multiprocessor, of full length; 0 starts one for every row and head
+    stages: int = 1  # of them, the tiles that are in memory at a time
+    registers: int | None = None  # of a thread, at most; None leaves it to the compiler
+
+
+FORWARD = Tiling(queries=64, warps=4)
+BACKWARD = Tiling(queries=LONGEST, warps=8, lasting=1, stages=2)
+_MEMORY = 64  # the widest head of which two tiles of everything fit into a multiprocessor
+
+
+@triton.jit  # type: ignore[untyped-decorator]
+def _read(start, place, stride, limit, width: tl.constexpr, full: tl.constexpr):  # type: ignore[no-untyped-def]
+    at = start + place[:, None] * stride + tl.arange(0, width)[None, :]
+    return tl.load(at) if full else tl.load(at, mask=(place < limit)[:, None], other=0.0)
+
+
+@triton.jit  # type: ignore[untyped-decorator]
+def _write(values, start, place, stride, limit, width: tl.constexpr, full: tl.constexpr):  # type: ignore[no-untyped-def]
+    at = start + place[:, None] * stride + tl.arange(0, width)[None, :]
+    if full:
+        tl.store(at, values.to(start.dtype.element_ty))
+    else:
+        tl.store(at, values.to(start.dtype.element_ty), mask=(place < limit)[:, None])
+
+
+@triton.jit  # type: ignore[untyped-decorator]
+def _attend(  # type: ignore[no-untyped-def]
+    query, key, value, allowed, out, normalisers, scale, heads, queries, keys,
+    query_0, query_1, query_2, key_0, key_1, key_2, value_0, value_1, value_2,
+    allowed_0, allowed_2, out_0, out_1, out_2,
+    tile: tl.constexpr, blocks: tl.constexpr, span: tl.constexpr, width: tl.constexpr, full: tl.constexpr,
+):  # fmt: skip
+    program = tl.program_id(0)
+    both = program // blocks
+    head, row = (both % heads).to(tl.int64), (both // heads).to(tl.int64)
+    ask, tell = program % blocks * tile + tl.arange(0, tile), tl.arange(0, span)
+    asked = _read(query + row * query_0 + head * query_1, ask, query_2, queries, width, full)
+    known = _read(key + row * key_0 + head * key_1, tell, key_2, keys, width, full)
+    told = _read(value + row * value_0 + head * value_1, tell, value_2, keys, width, full)
+    at = allowed + row * allowed_0 + ask[:, None] * allowed_2 + tell[None, :]
+    may = tl.load(at) if full else tl.load(at, mask=(ask < queries)[:, None] & (tell < keys)[None, :], other=0)
+    scores = tl.dot(asked, tl.trans(known), input_precision="ieee") * scale
+    scores = tl.where(may != 0, scores, float("-inf"))
+    highest = tl.max(scores, 1)
+    highest = tl.where(highest == float("-inf"), 0.0, highest)
+    weights = tl.exp2(scores - highest[:, None])
+    total = tl.sum(weights, 1)
+    total = tl.where(total == 0.0, 1.0, total)
+    answer = tl.dot(weights.to(told.dtype), told, input_precision="ieee") / total[:, None]
+    _write(answer, out + row * out_0 + head * out_1, ask, out_2, queries, width, full)
+    tl.store(normalisers + both.to(tl.int64) * queries + ask, highest + tl.log2(total), mask=ask < queries)
+
+
+@triton.jit  # type: ignore[untyped-decorator]
+def _backward(  # type: ignore[no-untyped-def]
+    query, key, value, allowed, gradient, normalisers, query_gradient, key_gradient, value_gradient,
+    scale, base_2_scale, turns, total, heads, queries, keys,
+    query_0, query_1, query_2, key_0, key_1, key_2, value_0, value_1, value_2, allowed_0, allowed_2,
+    gradient_0, gradient_1, gradient_2, asking_0, asking_1, asking_2, telling_0, telling_1, telling_2,
+    tile: tl.constexpr, span: tl.constexpr, width: tl.constexpr, full: tl.constexpr, stages: tl.constexpr,
+):  # fmt: skip
+    ask, tell = tl.arange(0, tile), tl.arange(0, span)
+    for turn in tl.range(0, turns, num_stages=stages):
+        both = tl.minimum(tl.program_id(0) + turn * tl.num_programs(0), total - 1)  # the last may be done twice
+        head, row = (both % heads).to(tl.int64), (both // heads).to(tl.int64)
+        asked = _read(query + row * query_0 + head * query_1, ask, query_2, queries, width, full)
+        known = _read(key + row * key_0 + head * key_1, tell, key_2, keys, width, full)
+        wanted = _read(gradient + row * gradient_0 + head * gradient_1, ask, gradient_2, queries, width, full)
+        told = _read(value + row * value_0 + head * value_1, tell, value_2, keys, width, full)
+        at = allowed + row * allowed_0 + ask[:, None] * allowed_2 + tell[None, :]
+        by_query = normalisers + both.to(tl.int64) * queries + ask
+        may = tl.load(at) if full else tl.load(at, mask=(ask < queries)[:, None] & (tell < keys)[None, :], other=0)
+        normaliser = tl.load(by_query) if full else tl.load(by_query, mask=ask < queries, other=0.0)
+        scores = tl.dot(asked, tl.trans(known), input_precision="ieee") * base_2_scale - normaliser[:, None]
+        weights = tl.exp2(tl.where(may != 0, scores, float("-inf"))).to(told.dtype)
+        for_values = tl.dot(tl.trans(weights), wanted, input_precision="ieee")
+        told_at = row * telling_0 + head * telling_1
+        _write(for_values, value_gradient + told_at, tell, telling_2, keys, width, full)
+        pushed = tl.dot(wanted, tl.trans(told), input_precision="ieee")
+        mean = tl.sum(weights.to(tl.float32) * pushed, 1)
+        changes = (weights.to(tl.float32) * (pushed - mean[:, None])).to(told.dtype)
+        for_keys = tl.dot(tl.trans(changes), asked, input_precision="ieee") * scale
+        _write(for_keys, key_gradient + told_at, tell, telling_2, keys, width, full)
+        for_queries = tl.dot(changes, known, input_precision="ieee") * scale
+        _write(for_queries, query_gradient + row * asking_0 + head * asking_1, ask, asking_2, queries, width, full)
+
+
+@torch.library.custom_op(
+    "regard::row_attention",
+    mutates_args=(),
+    schema="(Tensor query, Tensor key, Tensor value, Tensor allowed) -> (Tensor, Tensor)",
+)
+def _row_attention(query: Tensor, key: Tensor, value: Tensor, allowed: Tensor) -> tuple[Tensor, Tensor]:
+    """[B, H, T, K], [B, H, S, K] twice, [B, 1, T or 1, S] -> the answers [B, H, T, K], and [B, H, T], for the gradient:
+    the logarithm to the base of 2 of each query's sum of exponentials.
+    """
+    out, normalisers = _empty(query), query.new_empty(query.shape[:3], dtype=torch.float32)
+    rows, heads, queries, width = query.shape
+    tile = _power_of_2(min(queries, FORWARD.queries))
+    blocks = triton.cdiv(queries, tile)
+    kernel: Any = _attend
+    kernel[(rows * heads * blocks,)](
+        query, key, value, allowed.view(torch.uint8), out, normalisers, math.log2(math.e) / math.sqrt(width),
+        heads, queries, key.size(2),
+        *query.stride()[:3], *key.stride()[:3], *value.stride()[:3], *_strides_of_mask(allowed), *out.stride()[:3],
+        blocks=blocks, **_sizes(query, key, tile), **_options(FORWARD),
+    )  # fmt: skip
+    return out, normalisers
+
+
+@_row_attention.register_fake
+def _(query: Tensor, _key: Tensor, _value: Tensor, _allowed: Tensor) -> tuple[Tensor, Tensor]:
+    return _empty(query), query.new_empty(query.shape[:3], dtype=torch.float32)
+
+
+@torch.library.custom_op(
+    "regard::row_attention_backward",
+    mutates_args=(),
+    schema="(Tensor gradient, Tensor query, Tensor key, Tensor value, Tensor allowed, Tensor normalisers)"
+    " -> (Tensor, Tensor, Tensor)",
+)
+def _row_attention_backward(
+    gradient: Tensor, query: Tensor, key: Tensor, value: Tensor, allowed: Tensor, normalisers: Tensor
+) -> tuple[Tensor, Tensor, Tensor]:
+    """The gradients of queries, keys and values."""
+    gradient = gradient if gradient.stride(3) == 1 else gradient.contiguous()
+    for_queries, for_keys, for_values = _empty(query), _empty(key), _empty(value)
+    rows, heads, queries, width = query.shape
+    scale, total, tile = 1 / math.sqrt(width), rows * heads, _power_of_2(queries)
+    fits = BACKWARD.lasting > 0 and width <= _MEMORY and query.element_size() == 2
+    room = BACKWARD.lasting * (LONGEST // max(tile, _power_of_2(key.size(2))))
+    programs = min(total, _multiprocessors(query.device) * room) if fits else total
+    kernel: Any = _backward
+    kernel[(programs,)](
+        query, key, value, allowed.view(torch.uint8), gradient, normalisers, for_queries, for_keys, for_values,
+        scale, scale * math.log2(math.e), triton.cdiv(total, programs), total, heads, queries, key.size(2),
+        *query.stride()[:3], *key.stride()[:3], *value.stride()[:3], *_strides_of_mask(allowed),
+        *gradient.stride()[:3], *for_queries.stride()[:3], *for_keys.stride()[:3],
+        stages=BACKWARD.stages if fits else 1, **_sizes(query, key, tile), **_options(BACKWARD),
+    )  # fmt: skip
+    return for_queries, for_keys, for_values
+
+
+@_row_attention_backward.register_fake
+def _(
+    _gradient: Tensor, query: Tensor, key: Tensor, value: Tensor, _allowed: Tensor, _normalisers: Tensor
+) -> tuple[Tensor, Tensor, Tensor]:
+    return _empty(query), _empty(key), _empty(value)
+
+
+def _keep(ctx: Any, inputs: tuple[Tensor, ...], output: tuple[Tensor, Tensor]) -> None:
+    ctx.save_for_backward(*inputs, output[1])
+
+
+def _differentiate(ctx: Any, gradient: Tensor, _of_normalisers: Tensor) -> tuple[Tensor, Tensor, Tensor, None]:
+    return (*torch.ops.regard.row_attention_backward(gradient, *ctx.saved_tensors), None)
+
+
+_row_attention.register_autograd(_differentiate, setup_context=_keep)
+
+
+def _empty(like: Tensor) -> Tensor:
+    """[B, H, T, K] that lies in memory as [B, T, H, K]."""
+    rows, heads, length, width = like.shape
+    return like.new_empty(rows, length, heads, width).transpose(1, 2)
+
+
+def _strides_of_mask(allowed: Tensor) -> tuple[int, int]:
+    """From row to row and from query to query, 0 where all of them share one."""
+    return allowed.stride(0) if allowed.size(0) > 1 else 0, allowed.stride(2) if allowed.size(2) > 1 else 0
+
+
+def _sizes(query: Tensor, key: Tensor, tile: int) -> dict[str, Any]:
+    """The shapes of a program's tiles, and whether they are full."""
+    keys, span = key.size(2), _power_of_2(key.size(2))
+    return {"tile": tile, "span": span, "width": query.size(3), "full": query.size(2) % tile == 0 and keys == span}
+
+
+def _options(tiling: Tiling) -> dict[str, int]:
+    return {"num_warps": tiling.warps} | ({} if tiling.registers is None else {"maxnreg": tiling.registers})
+
+
+def _power_of_2(length: int) -> int:
+    """The next one, and at least the 16 that a product needs."""
+    return max(16, int(triton.next_power_of_2(length)))
+
+
+@cache
+def _multiprocessors(device: torch.device) -> int:
+    return torch.cuda.get_device_properties(device).multi_processor_count if device.type == "cuda" else 3
+
+
+def agrees() -> bool:
+    """Whether answers and gradients are those of PyTorch in float32, as nearly as half of it can tell."""
+    from torch.nn import functional as F
+
+    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    half = torch.bfloat16 if device.type == "cuda" else torch.float16  # Triton's interpreter has no bf16
+    draw = torch.Generator().manual_seed(0)
+    with torch.enable_grad(), torch.autocast(device.type, enabled=False):
+        drawn = (torch.randn(2, LONGEST, 2, 64, generator=draw).to(device, half) for _ in range(4))
+        query, key, value, gradient = (tensor.transpose(1, 2) for tensor in drawn)
+        allowed = torch.rand(2, 1, LONGEST, LONGEST, generator=draw).to(device) < 0.3
+        allowed[..., 0] = True
+        inputs = [tensor.requires_grad_() for tensor in (query, key, value)]
+        precise = query, key, value = [tensor.detach().float().requires_grad_() for tensor in inputs]
+        found: Tensor = torch.ops.regard.row_attention(*inputs, allowed)[0]
+        expected = F.scaled_dot_product_attention(query, key, value, attn_mask=allowed)
+        gradients = torch.autograd.grad(found, inputs, gradient)
+        wanted = torch.autograd.grad(expected, precise, gradient.float())
+    pairs = zip((found, *gradients), (expected, *wanted), strict=True)
+    return all(torch.allclose(ours.float(), theirs, rtol=2e-2, atol=2e-2) for ours, theirs in pairs)

@@ -1,0 +1,106 @@
+"""What benchmarks/training_gpu.py counts and compares: all but the time, which depends on the machine."""
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from regard.batches.corpus import StoredCorpus
+
+
+@pytest.fixture(scope="module")
+def parts() -> Any:
+    sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
+    try:
+        from training_parts import breakdown, corpora, ours, scale, work
+    finally:
+        sys.path.pop(0)
+    return {"breakdown": breakdown, "corpora": corpora, "ours": ours, "scale": scale, "work": work}
+
+
+@pytest.fixture(scope="module")
+def corpus(parts: Any, tmp_path_factory: pytest.TempPathFactory) -> StoredCorpus:
+    folder: Path = tmp_path_factory.mktemp("training") / "corpus"
+    stored: StoredCorpus = parts["corpora"].stored(folder, parts["scale"].TINY._replace(pairs=3_000))
+    return stored
+
+
+def test_a_step_of_the_base_model_on_full_rows_is_9_3_teraflops(parts: Any) -> None:
+    settings = parts["scale"].FULL.settings("base")
+    lengths = np.full(192 * 128 // 28, 28)
+    counted = parts["work"].operations(settings, lengths, lengths)
+    assert sum(counted) / 1e12 == pytest.approx(9.3, abs=0.05)
+    assert counted.output == 6 * 512 * 37_000 * lengths.sum()
+
+
+def test_operations_are_those_that_pytorch_counts(parts: Any) -> None:
+    from torch.utils.flop_counter import FlopCounterMode
+
+    from regard.batches.rows import batch_of
+    from regard.models.transformer import Transformer
+
+    settings = parts["scale"].TINY.settings("base", dropout=0.0)
+    batch = batch_of([[(list(range(5, 12)), list(range(5, 14)))]], begin=0, end=1)
+    counted = parts["work"].operations(settings, np.array([8]), np.array([10]))
+    with FlopCounterMode(display=False) as seen:
+        Transformer(settings)(batch).sum().backward()
+    assert seen.get_total_flops() == pytest.approx(counted.output + counted.products + counted.attention, rel=0.02)
+
+
+def test_the_made_up_sentences_have_the_lengths_of_wmt(parts: Any) -> None:
+    source, target = parts["corpora"].lengths(np.random.default_rng(0), 100_000, 100)
+    assert source.mean() == pytest.approx(28, abs=0.5)
+    assert target.mean() == pytest.approx(28, abs=0.5)
+    assert max(source.max(), target.max()) == 100
+    assert np.corrcoef(source, target)[0, 1] > 0.9
+
+
+def test_peers_get_every_token_of_their_sentences_once_and_batches_as_large_as_ours(
+    parts: Any, corpus: StoredCorpus
+) -> None:
+    batches = parts["corpora"].padded(corpus, 2_048, most=10**6)
+    assert sum(batch.tokens for batch in batches) >= 0.97 * corpus.target.lengths.sum()
+    assert np.mean([batch.tokens for batch in batches]) == pytest.approx(2_048, rel=0.05)
+    for batch in batches:
+        real = batch.target.segments == 1
+        assert batch.tokens == real.sum()
+        assert (batch.labels[real] != 0).all()
+        assert (batch.labels[~real] == 0).all()
+        assert torch.equal(batch.target.tokens[:, 1:][real[:, 1:]], batch.labels[:, :-1][real[:, 1:]])
+
+
+def test_a_learnable_corpus_replaces_each_id_by_another(parts: Any, tmp_path: Path) -> None:
+    corpus = parts["corpora"].stored(tmp_path / "corpus", parts["scale"].TINY, learnable=True)
+    replaced: dict[int, set[int]] = {}
+    for number in range(100):
+        for one, other in zip(corpus.source.sentence(number), corpus.target.sentence(number), strict=True):
+            replaced.setdefault(one, set()).add(other)
+    assert all(len(others) == 1 for others in replaced.values())
+
+
+@pytest.mark.parametrize(
+    ("name", "microseconds", "kind"),
+    [
+        ("nvjet_tst_128x256_64x4_2x1_v_bz_coopA_NNT", 90, "other matrix products"),
+        ("nvjet_tst_128x256_64x4_2x1_v_bz_coopA_NNT", 1300, "output projection"),
+        ("fmha_cutlassB_bf16_aligned_64x64_k64_sm80", 200, "attention"),
+        ("triton_per_fused_add_native_dropout_native_layer_norm_12", 60, "LayerNorm, dropout, residual"),
+        ("triton_red_fused_logsumexp_3", 900, "cross-entropy"),
+        ("triton_poi_fused_threshold_backward_7", 80, "ReLU and biases"),
+        ("triton_poi_fused_embedding_dense_backward_1", 40, "embedding"),
+        ("void at::native::multi_tensor_apply_kernel<FusedAdamMathFunctor>", 400, "optimiser"),
+        ("Memcpy DtoD (Device -> Device)", 9, "copies and casts"),
+        ("something else", 1, "not recognised"),
+    ],
+)
+def test_kernels_are_told_apart_by_their_names(parts: Any, name: str, microseconds: float, kind: str) -> None:
+    kernel = parts["breakdown"].Kernel(name, 0.0, microseconds)
+    assert parts["breakdown"].kind_of(kernel) == kind
+
+
+def test_time_in_which_two_kernels_run_counts_once(parts: Any) -> None:
+    kernel = parts["breakdown"].Kernel
+    assert parts["breakdown"].busy([kernel("a", 0, 10), kernel("b", 5, 8), kernel("c", 20, 25)]) == 15
