@@ -9,22 +9,23 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from regard.batches.rows import Batch
-from regard.models import transformer as paper
+from regard.models.blocks import padding_is_left_out
+from regard.models.transformer import Transformer
 from regard.training.loss import LossOf
 from regard.training.memory import keep_freed_memory
 from small import VOCABULARY, options, packed, padded, pairs, transformer
 
 
-def loss_and_gradients(model: paper.Transformer, batch: Batch) -> tuple[Tensor, list[Tensor]]:
+def loss_and_gradients(model: Transformer, batch: Batch) -> tuple[Tensor, list[Tensor]]:
     loss = LossOf(model, label_smoothing=0.1).train()(batch).smoothed
     return loss.detach(), list(torch.autograd.grad(loss, list(model.parameters())))
 
 
-def both_ways(model: paper.Transformer, batch: Batch) -> tuple[Any, Any]:
+def both_ways(model: Transformer, batch: Batch) -> tuple[Any, Any]:
     with pytest.MonkeyPatch.context() as patch:
-        assert paper.padding_is_left_out(model.train(), batch)
+        assert padding_is_left_out(model.train(), batch)
         left_out = loss_and_gradients(model, batch)
-        patch.setattr(paper, "padding_is_left_out", lambda *_: False)
+        patch.setattr("regard.models.transformer.padding_is_left_out", lambda *_: False)
         return left_out, loss_and_gradients(model, batch)
 
 
@@ -55,7 +56,7 @@ def test_whoever_looks_while_training_sees_the_weights_of_the_plain_way() -> Non
     seen = []
     for attention in model.attentions().values():
         attention.observer = lambda lookup: seen.append(lookup.weights) or lookup.weights  # type: ignore[func-returns-value]
-    assert not paper.padding_is_left_out(model, batch)
+    assert not padding_is_left_out(model, batch)
     model.states(batch)
     assert len(seen) == 6
 
