@@ -35,7 +35,8 @@ class DecoderState:
         self.capacity, self.grows = capacity, True
         self.steps = 0
         sentences, device = len(source_allowed), source_allowed.device
-        self.born = [0] * sentences  # at which step each sentence began
+        self.born = [0] * sentences  # at which step each sentence began, ...
+        self.earliest = 0  # ... and the first of them
         self.ages = torch.zeros(sentences, dtype=torch.long, device=device)  # [N] words that each has said
         self.places = torch.arange(sentences, device=device)  # [N]
         self.columns = self.ages  # [N] where each writes; one that was left in its place for ever into the last column
@@ -52,7 +53,7 @@ class DecoderState:
     @property
     def oldest(self) -> int:
         """The most words that one of the sentences has said, as far as there is room for."""
-        oldest = self.steps - min(self.born, default=self.steps)
+        oldest = self.steps - self.earliest
         return oldest if self.grows else min(oldest, self.capacity - 1)
 
     def begin_step(self) -> None:
@@ -95,6 +96,7 @@ class DecoderState:
         self.own = [(kept(key), kept(value)) for key, value in self.own]
         self.source_allowed, self.seen, self.ages = kept(self.source_allowed), kept(self.seen), kept(self.ages)
         self.born = [self.born[sentence] for sentence in order]
+        self.earliest = min(self.born, default=self.steps)
         self.places = self.places[: len(order)]
         return self
 
@@ -108,6 +110,7 @@ class DecoderState:
         """Notes that in these places sentences begin."""
         for place in places:
             self.born[place] = self.steps
+        self.earliest = min(self.born)
 
     def fill(self, places: Tensor, newcomers: DecoderState) -> None:
         """The part of `put` that computes."""

@@ -9,7 +9,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from regard.search.hypotheses import Hypotheses
@@ -21,20 +23,20 @@ from regard.search.request import Phrase, Request
 from regard.search.settings import SearchSettings
 
 
-@dataclass
+@dataclass(slots=True)
 class Sentence:
     """One that is being searched."""
 
     request: Request
     limit: int  # the most words
-    required: list[Phrase]  # those for which there is room
-    step: int = 0  # tokens that each of its hypotheses has
+    required: Sequence[Phrase]  # those for which there is room
 
     @classmethod
     def of(cls, request: Request, settings: SearchSettings) -> Sentence:
         """At its beginning."""
         most = limit(request, settings)
-        return cls(request, most, fitting(request.required, most - len(request.prefix)))
+        required = fitting(request.required, most - len(request.prefix)) if request.required else ()
+        return cls(request, most, required)
 
 
 class Offer(NamedTuple):
@@ -57,18 +59,20 @@ class Rules:
         sentences: Sequence[Sentence | None],
         *,
         limits: Tensor,
+        last: NDArray[np.int64],
         settings: SearchSettings,
         end: int,
         at_end: bool,
         on_device: bool,
         device: torch.device,
     ) -> None:
-        self._sentences, self._limits, self._end, self._at_end = sentences, limits, end, at_end
-        self._on_device = on_device
+        self._limits, self._last, self._end, self._at_end, self._on_device = limits, last, end, at_end, on_device
+        asked = [(n, sentence.request.prefix) for n, sentence in enumerate(sentences) if sentence]
+        self._prefixes = [(n, prefix) for n, prefix in asked if prefix]
         self._minimum = settings.min_length
         self._forbidden = settings.repetition_cycle + bool(settings.min_length) if on_device else None
         banned = [sentence.request.banned if sentence else () for sentence in sentences]
-        required = [sentence.required if sentence else [] for sentence in sentences]
+        required = [sentence.required if sentence else () for sentence in sentences]
         self._banned = BannedPhrases(banned, device=device) if any(banned) else None
         self._required = RequiredPhrases(required, device=device) if any(required) else None
         self._guard = (
@@ -77,15 +81,18 @@ class Rules:
             else None
         )
 
-    def offer(self, logits: Tensor, live: Hypotheses) -> Offer:
-        """What may be said after the live hypotheses; forbids the rest in place."""
+    def offer(self, logits: Tensor, live: Hypotheses, steps: NDArray[np.int64]) -> Offer:
+        """What may be said after the live hypotheses; forbids the rest in place.
+
+        `steps` [N] are the tokens that the hypotheses of each sentence have; negative where there is none.
+        """
         reading, end = read(logits), logits[..., self._end].clone()
-        forced = None if self._on_device else _forced(self._sentences, logits, end=self._end)
+        forced = None if self._on_device else self._forced(logits, steps)
         if self._banned:
             self._banned.forbid(logits, live)
         progress = self._required.progress(logits, live) if self._required else None
         withheld = torch.full_like(end, -torch.inf)
-        if self._guard and (self._on_device or any(s and s.step >= self._guard.copies for s in self._sentences)):
+        if self._guard and (self._on_device or (steps >= self._guard.copies).any()):
             withheld = self._guard.forbid(logits, live.recent(self._guard.looks_back))
         if self._required and progress:
             self._required.forbid(
@@ -97,6 +104,15 @@ class Rules:
             forced.apply(logits, withheld)
         must_end = live.length == self._limits[:, None] if self._on_device else None
         return Offer(logits, reading, self._forbidden, end, withheld, progress, must_end)
+
+    def _forced(self, logits: Tensor, steps: NDArray[np.int64]) -> _Forced | None:
+        words = dict.fromkeys(np.flatnonzero(steps == self._last).tolist(), self._end)
+        words |= {n: prefix[steps[n]] for n, prefix in self._prefixes if 0 <= steps[n] < len(prefix)}
+        if not words:
+            return None
+        places = torch.tensor([*words.keys()], device=logits.device)
+        chosen = torch.tensor([*words.values()], device=logits.device)
+        return _Forced(places, chosen, logits[places, :, chosen])
 
 
 class _Forced(NamedTuple):
@@ -110,16 +126,3 @@ class _Forced(NamedTuple):
         logits[self.sentences] = -torch.inf
         logits[self.sentences, :, self.words] = self.logits
         withheld[self.sentences] = -torch.inf
-
-
-def _forced(sentences: Sequence[Sentence | None], logits: Tensor, *, end: int) -> _Forced | None:
-    words = {
-        n: sentence.request.prefix[sentence.step] if sentence.step < len(sentence.request.prefix) else end
-        for n, sentence in enumerate(sentences)
-        if sentence and (sentence.step < len(sentence.request.prefix) or sentence.step == sentence.limit)
-    }
-    if not words:
-        return None
-    places = torch.tensor([*words.keys()], device=logits.device)
-    chosen = torch.tensor([*words.values()], device=logits.device)
-    return _Forced(places, chosen, logits[places, :, chosen])
