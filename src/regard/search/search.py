@@ -8,8 +8,10 @@ Shapes: N sentences, W = width hypotheses of each, V vocabulary; N * W rows, tho
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 from typing import NamedTuple
 
 import numpy as np
@@ -46,9 +48,12 @@ class Dismissed(NamedTuple):
         """In the order of the sentences, each made when it is asked for."""
         if self.arrived:
             self.arrived.synchronize()
-        table = zip(*(field.tolist() for field in self.fields), strict=True)
-        for sentence, fields in zip(self.sentences.values(), table, strict=bool(self.sentences)):
-            yield _result(sentence, list(zip(*fields, strict=True)), self.settings)
+        if not self.sentences:
+            return
+        width = self.fields[0].size(1)
+        rows = zip(*(field.flatten(0, 1).tolist() for field in self.fields), strict=True)
+        for sentence in self.sentences.values():
+            yield _result(sentence, islice(rows, width), self.settings)
 
 
 class Search(ABC):
@@ -251,8 +256,8 @@ def _listed(sentence: Sentence | None) -> tuple[int, int]:
 _Row = tuple[list[int], list[float], int, float, bool, float]  # the fields of Hypotheses, and the score
 
 
-def _result(sentence: Sentence, rows: list[_Row], settings: SearchSettings) -> Result:
-    found = tuple(_hypothesis(sentence, row, settings) for row in rows if row[3] > -float("inf"))
+def _result(sentence: Sentence, rows: Iterable[_Row], settings: SearchSettings) -> Result:
+    found = tuple([_hypothesis(sentence, row, settings) for row in rows if row[3] > -math.inf])
     if not found:
         raise RegardError(
             "The model gives no probability to any sentence: its logits are -inf or not numbers.\n"
