@@ -94,8 +94,7 @@ def decode_waiting(
         state = move(state) if move else _moved(step, state, search)
         yield from _made(left, group)
         gone = search.dismiss()
-        if gone.sentences:
-            left.append(zip([inside[place] for place in gone.sentences], gone.results(), strict=True))
+        left.append(zip([inside[place] for place in gone.sentences], gone.results(), strict=True))
     yield from _made(left, len(requests))
     if room is None:
         search.reserve(0)

@@ -41,15 +41,15 @@ class Dismissed(NamedTuple):
 
     sentences: dict[int, Sentence]  # by the places that they had
     fields: list[Tensor]  # of their hypotheses, and the scores
-    arrived: torch.cuda.Event | None  # when these can be read
+    arrived: torch.cuda.Event | None  # when these can be read; None: now
     settings: SearchSettings
 
     def results(self) -> Iterator[Result]:
         """In the order of the sentences, each made when it is asked for."""
-        if self.arrived:
-            self.arrived.synchronize()
         if not self.sentences:
             return
+        if self.arrived:
+            self.arrived.synchronize()
         width = self.fields[0].size(1)
         rows = zip(*(field.flatten(0, 1).tolist() for field in self.fields), strict=True)
         for sentence in self.sentences.values():
@@ -128,10 +128,9 @@ class Search(ABC):
                 raise SettingsError(f"A phrase contains {self.end}, which ends a sentence.\n  Leave it out.")
         entering = [Sentence.of(request, self.settings) for request in requests]
         if places is not None:
-            assert (self.steps[places] < 0).all(), "the place is taken"
-            self.steps[places] = 0
             for place, sentence in zip(places, entering, strict=True):
-                self.sentences[place] = sentence
+                assert self.sentences[place] is None, "the place is taken"
+                self.sentences[place], self.steps[place] = sentence, 0
             if self.stays_in_place:
                 self._begin_in_place(entering, places)
                 return
@@ -152,23 +151,23 @@ class Search(ABC):
 
     def _begin_in_place(self, entering: Sequence[Sentence], places: Sequence[int]) -> None:
         """Sentences begin in these places; the host does not wait for the device."""
-        limits, numbers = zip(*map(_listed, entering), strict=True)
-        self._last[places] = limits
-        there = torch.tensor([places, limits, numbers])
+        limits = [sentence.limit for sentence in entering]
+        self._last[list(places)] = limits
+        there = torch.tensor([places, limits, [sentence.request.number for sentence in entering]], dtype=torch.long)
         if self.device.type == "cuda":
             there = there.pin_memory().to(self.device, non_blocking=True)
-        where, table = there[0], there[1:].T
+        where = there[0]
         self.live.clear(where)
         self.finished.clear(where)
         self.live.total.index_copy_(0, where, self._first_totals.expand(len(places), -1))
         self.tokens.view(-1, self.width).index_fill_(0, where, self.begin)
-        self._table.index_copy_(0, where, table)
+        self._table.index_copy_(1, where, there[1:])
 
     @torch.no_grad()
     def keep(self, places: Sequence[int]) -> None:
         """Only these places remain, in this order."""
         where = torch.tensor(places, dtype=torch.long, device=self.device)
-        self.sentences, self.steps = [self.sentences[place] for place in places], self.steps[places]
+        self.sentences, self.steps = [self.sentences[place] for place in places], self.steps[list(places)]
         self.live, self.finished = self.live.keep(where), self.finished.keep(where)
         self.tokens = self.tokens.view(-1, self.width)[where].flatten()
         self._regroup()
@@ -217,8 +216,10 @@ class Search(ABC):
             self.sentences[place] = None
         self.steps[leaving] = _FREE
         self.live.total.index_fill_(0, where, -torch.inf)
-        fields = [field.to("cpu", non_blocking=True) for field in (*hypotheses, score)]
-        return Dismissed(sentences, fields, _after_all(self.device), self.settings)
+        at_once = self.device.type != "cuda"
+        fields = [field.to("cpu", non_blocking=not at_once) for field in (*hypotheses, score)]
+        arrived = None if at_once else torch.cuda.current_stream(self.device).record_event()
+        return Dismissed(sentences, fields, arrived, self.settings)
 
     def _set(self, live: Hypotheses, finished: Hypotheses, tokens: Tensor) -> None:
         """Copies these to where they must stay."""
@@ -227,11 +228,12 @@ class Search(ABC):
 
     def _regroup(self) -> None:
         """Makes what depends on which sentences there are; all that goes to the device beside the prefixes."""
-        listed = [_listed(sentence) for sentence in self.sentences]
-        self._last = np.array([limit for limit, _ in listed], dtype=np.int64)
-        self._table = torch.tensor(listed, dtype=torch.long, device=self.device).view(-1, 2)
-        self.limits, self.numbers = self._table[:, 0], self._table[:, 1]  # [N] each
-        self._first_rows = torch.arange(len(listed), device=self.device)[:, None] * self.width
+        limits = [sentence.limit if sentence else 0 for sentence in self.sentences]
+        numbers = [sentence.request.number if sentence else 0 for sentence in self.sentences]
+        self._last = np.array(limits, dtype=np.int64)
+        self._table = torch.tensor([limits, numbers], dtype=torch.long, device=self.device)
+        self.limits, self.numbers = self._table  # [N] each
+        self._first_rows = torch.arange(len(limits), device=self.device)[:, None] * self.width
         self._rules = Rules(
             self.sentences,
             limits=self.limits,
@@ -242,15 +244,6 @@ class Search(ABC):
             on_device=self._on_device,
             device=self.device,
         )
-
-
-def _after_all(device: torch.device) -> torch.cuda.Event | None:
-    """What happens when the device has done all that it was told so far; nothing, where it has at once."""
-    return torch.cuda.current_stream(device).record_event() if device.type == "cuda" else None
-
-
-def _listed(sentence: Sentence | None) -> tuple[int, int]:
-    return (sentence.limit, sentence.request.number) if sentence else (0, 0)
 
 
 _Row = tuple[list[int], list[float], int, float, bool, float]  # the fields of Hypotheses, and the score
