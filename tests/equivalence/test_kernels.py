@@ -74,6 +74,21 @@ def test_rows_are_read_as_in_the_plain_way(vocabulary: int, forbidden: int, monk
     assert torch.equal(words, expected_words)
 
 
-def test_both_are_trusted() -> None:
-    assert trusted("attention")
-    assert trusted("reading")
+@pytest.mark.parametrize(("heads", "hypotheses", "width"), [(2, 4, 64), (3, 5, 16), (1, 1, 8)])
+def test_what_is_said_is_written_into_each_sentences_column(heads: int, hypotheses: int, width: int) -> None:
+    from regard.kernels.writing import write
+
+    torch.manual_seed(0)
+    key, value = (torch.randn(4, hypotheses, heads, width, device=DEVICE).transpose(1, 2) for _ in range(2))
+    caches = [torch.randn(4, heads, 6, hypotheses, width, device=DEVICE) for _ in range(2)]
+    expected, columns = [cache.clone() for cache in caches], torch.tensor([5, 0, 3, 3], device=DEVICE)
+    for cache, new in zip(expected, (key, value), strict=True):
+        cache[torch.arange(4, device=DEVICE), :, columns] = new
+    write(*caches, key, value, columns)
+    assert torch.equal(caches[0], expected[0])
+    assert torch.equal(caches[1], expected[1])
+
+
+@pytest.mark.parametrize("name", ["attention", "reading", "writing"])
+def test_kernels_of_a_search_are_trusted(name: str) -> None:
+    assert trusted(name)
