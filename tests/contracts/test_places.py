@@ -1,5 +1,7 @@
 """The torch engine's way on a GPU, on a processor: fixed places, all tensors in place, steps that are not captured."""
 
+import gc
+
 import pytest
 import torch
 
@@ -44,6 +46,17 @@ def test_fixed_places_give_the_same_translations_call_after_call(engine: TorchEn
     prefixed = [Request(source_length=len(sentence), prefix=(5, 6)) for sentence in given[:3]]
     with_prefix = engine.search(given[:3], settings, requests=prefixed)
     assert all(result.hypotheses[0].ids[:2] == (5, 6) for result in with_prefix)
+
+
+def test_python_looks_for_garbage_again_after_a_search_even_one_that_failed(engine: TorchEngine) -> None:
+    engine._on_a_cpu = engine._on_a_gpu  # type: ignore[method-assign]
+    settings = SearchSettings(max_length_offset=5)
+    engine.search(sentences(3), settings)
+    assert gc.isenabled()
+    with pytest.raises(IndexError):
+        engine.search([[VOCABULARY]], settings)
+    assert gc.isenabled()
+    engine.search(sentences(3), settings)
 
 
 def test_many_more_sentences_than_places_on_a_processor_find_what_they_find_alone(engine: TorchEngine) -> None:

@@ -1,7 +1,7 @@
 """Writes what each sentence has to say into its own column of a cache of keys and of one of values.
 
-PyTorch's indexing computes the place of each number on its own, and took five times as long as the memory needs. Here a
-program of the GPU copies the keys or the values of one sentence, many numbers at a time.
+PyTorch's indexing computes the place of each number on its own, and took several times as long as the memory needs.
+Here a program of the GPU copies the keys or the values of one sentence, many numbers at a time.
 
 Shapes: N sentences, H heads, C columns, W hypotheses of each sentence, K width of a key and of a value.
 """
@@ -54,5 +54,5 @@ def agrees() -> bool:
     expected = caches.clone()
     for cache, new in zip(expected, (key, value), strict=True):
         cache[torch.arange(5, device=device), :, columns] = new
-    write(*caches, key, value, columns)
+    write(caches[0], caches[1], key, value, columns)
     return torch.equal(caches, expected)
