@@ -9,9 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
 from regard.search.hypotheses import Hypotheses
@@ -28,15 +26,21 @@ class Sentence:
     """One that is being searched."""
 
     request: Request
+    began: int  # the search's clock at its beginning: since then, each of its hypotheses has said a token at each tick
     limit: int  # the most words
     required: Sequence[Phrase]  # those for which there is room
 
     @classmethod
-    def of(cls, request: Request, settings: SearchSettings) -> Sentence:
+    def of(cls, request: Request, settings: SearchSettings, *, began: int) -> Sentence:
         """At its beginning."""
         most = limit(request, settings)
         required = fitting(request.required, most - len(request.prefix)) if request.required else ()
-        return cls(request, most, required)
+        return cls(request, began, most, required)
+
+    @property
+    def last(self) -> int:
+        """The clock when nothing is left to say but the end."""
+        return self.began + self.limit
 
 
 class Offer(NamedTuple):
@@ -59,16 +63,19 @@ class Rules:
         sentences: Sequence[Sentence | None],
         *,
         limits: Tensor,
-        last: NDArray[np.int64],
         settings: SearchSettings,
         end: int,
         at_end: bool,
         on_device: bool,
         device: torch.device,
     ) -> None:
-        self._limits, self._last, self._end, self._at_end, self._on_device = limits, last, end, at_end, on_device
-        asked = [(n, sentence.request.prefix) for n, sentence in enumerate(sentences) if sentence]
-        self._prefixes = [(n, prefix) for n, prefix in asked if prefix]
+        self._limits, self._end, self._at_end, self._on_device = limits, end, at_end, on_device
+        there = [(n, sentence) for n, sentence in enumerate(sentences) if sentence]
+        self._began = min((sentence.began for _, sentence in there), default=0)
+        self._prefixed = [(n, sentence) for n, sentence in there if sentence.request.prefix]
+        self._ending: dict[int, list[int]] = {}  # by the clock when they must, the places of the sentences
+        for n, sentence in there:
+            self._ending.setdefault(sentence.last, []).append(n)
         self._minimum = settings.min_length
         self._forbidden = settings.repetition_cycle + bool(settings.min_length) if on_device else None
         banned = [sentence.request.banned if sentence else () for sentence in sentences]
@@ -81,18 +88,15 @@ class Rules:
             else None
         )
 
-    def offer(self, logits: Tensor, live: Hypotheses, steps: NDArray[np.int64]) -> Offer:
-        """What may be said after the live hypotheses; forbids the rest in place.
-
-        `steps` [N] are the tokens that the hypotheses of each sentence have; negative where there is none.
-        """
+    def offer(self, logits: Tensor, live: Hypotheses, *, clock: int) -> Offer:
+        """What may be said after the live hypotheses; forbids the rest in place."""
         reading, end = read(logits), logits[..., self._end].clone()
-        forced = None if self._on_device else self._forced(logits, steps)
+        forced = None if self._on_device else self._forced(logits, clock)
         if self._banned:
             self._banned.forbid(logits, live)
         progress = self._required.progress(logits, live) if self._required else None
         withheld = torch.full_like(end, -torch.inf)
-        if self._guard and (self._on_device or (steps >= self._guard.copies).any()):
+        if self._guard and (self._on_device or clock - self._began >= self._guard.copies):
             withheld = self._guard.forbid(logits, live.recent(self._guard.looks_back))
         if self._required and progress:
             self._required.forbid(
@@ -105,9 +109,11 @@ class Rules:
         must_end = live.length == self._limits[:, None] if self._on_device else None
         return Offer(logits, reading, self._forbidden, end, withheld, progress, must_end)
 
-    def _forced(self, logits: Tensor, steps: NDArray[np.int64]) -> _Forced | None:
-        words = dict.fromkeys(np.flatnonzero(steps == self._last).tolist(), self._end)
-        words |= {n: prefix[steps[n]] for n, prefix in self._prefixes if 0 <= steps[n] < len(prefix)}
+    def _forced(self, logits: Tensor, clock: int) -> _Forced | None:
+        words = dict.fromkeys(self._ending.get(clock, ()), self._end)
+        for n, sentence in self._prefixed:
+            if clock - sentence.began < len(sentence.request.prefix):
+                words[n] = sentence.request.prefix[clock - sentence.began]
         if not words:
             return None
         places = torch.tensor([*words.keys()], device=logits.device)

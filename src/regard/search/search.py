@@ -26,8 +26,6 @@ from regard.search.request import Hypothesis, Request, Result, contains
 from regard.search.rules import Offer, Rules, Sentence
 from regard.search.settings import SearchSettings
 
-_FREE = -(1 << 62)  # the steps of a free place: however many are added, they stay below 0
-
 
 class Decision(NamedTuple):
     """What a search decided."""
@@ -66,15 +64,16 @@ class Search(ABC):
     def __init__(self, settings: SearchSettings, *, begin: int, end: int, device: torch.device | str = "cpu") -> None:
         self.settings, self.begin, self.end, self.device = settings, begin, end, torch.device(device)
         self.sentences: list[Sentence | None]  # None: the place is free
-        self.steps: NDArray[np.int64]  # [N] tokens that the hypotheses of each sentence have; negative: it is free
         self.live: Hypotheses  # [N, W]
         self.finished: Hypotheses  # [N, n_best] the best of each sentence that have ended
         self.tokens: Tensor  # [N * W] what each row says next
         self.over: Tensor  # [N] True where a sentence's results are known
-        self._last: NDArray[np.int64]  # [N] the step at which each sentence ends at the latest
+        self._taken: NDArray[np.bool_]  # [N] False where a place is free
         self._table: Tensor
         self._room: int | None
         self.stays_in_place, self._room = False, None
+        self._clock = 0  # steps until now
+        self._deadline = math.inf  # before, no sentence has to be over
         self.reserve(0)
 
     @abstractmethod
@@ -92,13 +91,13 @@ class Search(ABC):
     @property
     def busy(self) -> list[int]:
         """The places of the sentences that are not finished."""
-        places: list[int] = np.flatnonzero(self.steps >= 0).tolist()
+        places: list[int] = self._taken.nonzero()[0].tolist()
         return places
 
     @property
     def free(self) -> list[int]:
         """The places of those that are."""
-        places: list[int] = np.flatnonzero(self.steps < 0).tolist()
+        places: list[int] = (~self._taken).nonzero()[0].tolist()
         return places
 
     def reserve(self, places: int, *, room: int | None = None) -> None:
@@ -114,7 +113,7 @@ class Search(ABC):
         self.finished = Hypotheses.none(places, self.settings.n_best, room=room or 0, device=self.device)
         self.tokens = torch.full((places * self.width,), self.begin, device=self.device)
         self.over = torch.ones(places, dtype=torch.bool, device=self.device)
-        self.sentences, self.steps = [None] * places, np.full(places, _FREE)
+        self.sentences, self._taken = [None] * places, np.zeros(places, dtype=np.bool_)
         self._regroup()
         self._first_totals = self.start(Hypotheses.none(1, self.width, room=0, device=self.device)).total
         self.stays_in_place = room is not None
@@ -126,11 +125,12 @@ class Search(ABC):
             phrases = () if request.is_plain else (request.prefix, *request.banned, *request.required)
             if any(self.end in phrase for phrase in phrases):
                 raise SettingsError(f"A phrase contains {self.end}, which ends a sentence.\n  Leave it out.")
-        entering = [Sentence.of(request, self.settings) for request in requests]
+        entering = [Sentence.of(request, self.settings, began=self._clock) for request in requests]
+        self._deadline = min([self._deadline, *(sentence.last for sentence in entering)])
         if places is not None:
             for place, sentence in zip(places, entering, strict=True):
                 assert self.sentences[place] is None, "the place is taken"
-                self.sentences[place], self.steps[place] = sentence, 0
+                self.sentences[place], self._taken[place] = sentence, True
             if self.stays_in_place:
                 self._begin_in_place(entering, places)
                 return
@@ -142,7 +142,7 @@ class Search(ABC):
             self.live, self.finished = self.live.above(live), self.finished.above(finished)
             self.tokens = torch.cat([self.tokens, tokens.flatten()])
             self.sentences = [*self.sentences, *entering]
-            self.steps = np.concatenate([self.steps, np.zeros(len(entering), dtype=np.int64)])
+            self._taken = np.concatenate([self._taken, np.ones(len(entering), dtype=np.bool_)])
         else:
             where = torch.tensor(places, dtype=torch.long, device=self.device)
             self.tokens = self.tokens.view(-1, self.width).index_copy(0, where, tokens).flatten()
@@ -152,7 +152,6 @@ class Search(ABC):
     def _begin_in_place(self, entering: Sequence[Sentence], places: Sequence[int]) -> None:
         """Sentences begin in these places; the host does not wait for the device."""
         limits = [sentence.limit for sentence in entering]
-        self._last[list(places)] = limits
         there = torch.tensor([places, limits, [sentence.request.number for sentence in entering]], dtype=torch.long)
         if self.device.type == "cuda":
             there = there.pin_memory().to(self.device, non_blocking=True)
@@ -167,7 +166,7 @@ class Search(ABC):
     def keep(self, places: Sequence[int]) -> None:
         """Only these places remain, in this order."""
         where = torch.tensor(places, dtype=torch.long, device=self.device)
-        self.sentences, self.steps = [self.sentences[place] for place in places], self.steps[list(places)]
+        self.sentences, self._taken = [self.sentences[place] for place in places], self._taken[list(places)]
         self.live, self.finished = self.live.keep(where), self.finished.keep(where)
         self.tokens = self.tokens.view(-1, self.width)[where].flatten()
         self._regroup()
@@ -181,7 +180,7 @@ class Search(ABC):
     def move(self, logits: Tensor) -> Tensor | None:
         """The part of a step that computes. Gives the row that each row continues, [N * W]; None: itself."""
         live, finished = self.live, self.finished
-        offer = self._rules.offer(logits.view(len(self.sentences), self.width, -1), live, self.steps)
+        offer = self._rules.offer(logits.view(len(self.sentences), self.width, -1), live, clock=self._clock)
         tokens, places = self.choose(offer)
         over = self.done()
         if self.stays_in_place:
@@ -203,9 +202,11 @@ class Search(ABC):
 
         Here the host waits for the device; before, only for a prefix.
         """
-        self.steps += 1
-        over = self.over.cpu().numpy() | (self.steps > self._last)
-        leaving = np.flatnonzero(over & (self.steps > 0)).tolist()
+        self._clock += 1
+        over = self.over.cpu().numpy() & self._taken
+        if self._clock > self._deadline:
+            self._dismiss_late(over)
+        leaving = over.nonzero()[0].tolist()
         if not leaving:
             return Dismissed({}, [], None, self.settings)
         where = torch.tensor(leaving, device=self.device)
@@ -214,12 +215,18 @@ class Search(ABC):
         sentences = {place: sentence for place in leaving if (sentence := self.sentences[place])}
         for place in leaving:
             self.sentences[place] = None
-        self.steps[leaving] = _FREE
+        self._taken[leaving] = False
         self.live.total.index_fill_(0, where, -torch.inf)
         at_once = self.device.type != "cuda"
         fields = [field.to("cpu", non_blocking=not at_once) for field in (*hypotheses, score)]
         arrived = None if at_once else torch.cuda.current_stream(self.device).record_event()
         return Dismissed(sentences, fields, arrived, self.settings)
+
+    def _dismiss_late(self, over: NDArray[np.bool_]) -> None:
+        """Whoever is not over when it should be, since its numbers are none, becomes so in [N]."""
+        last = {n: sentence.last for n, sentence in enumerate(self.sentences) if sentence and not over[n]}
+        over[[n for n, clock in last.items() if clock < self._clock]] = True
+        self._deadline = min((clock for clock in last.values() if clock >= self._clock), default=math.inf)
 
     def _set(self, live: Hypotheses, finished: Hypotheses, tokens: Tensor) -> None:
         """Copies these to where they must stay."""
@@ -230,14 +237,12 @@ class Search(ABC):
         """Makes what depends on which sentences there are; all that goes to the device beside the prefixes."""
         limits = [sentence.limit if sentence else 0 for sentence in self.sentences]
         numbers = [sentence.request.number if sentence else 0 for sentence in self.sentences]
-        self._last = np.array(limits, dtype=np.int64)
         self._table = torch.tensor([limits, numbers], dtype=torch.long, device=self.device)
         self.limits, self.numbers = self._table  # [N] each
         self._first_rows = torch.arange(len(limits), device=self.device)[:, None] * self.width
         self._rules = Rules(
             self.sentences,
             limits=self.limits,
-            last=self._last,
             settings=self.settings,
             end=self.end,
             at_end=not self.has_rivals,
