@@ -5,6 +5,7 @@ import gc
 import pytest
 import torch
 
+from regard.errors import RegardError
 from regard.search import Request, SearchSettings
 from regard.translation.engines import captured
 from regard.translation.engines.torch import TorchEngine
@@ -57,6 +58,13 @@ def test_python_looks_for_garbage_again_after_a_search_even_one_that_failed(engi
         engine.search([[VOCABULARY]], settings)
     assert gc.isenabled()
     engine.search(sentences(3), settings)
+
+
+def test_sentences_of_a_damaged_model_do_not_stay_in_their_places_for_ever(engine: TorchEngine) -> None:
+    engine._on_a_cpu = engine._on_a_gpu  # type: ignore[method-assign]
+    engine.model.target_embedding.weight.data.fill_(torch.nan)  # type: ignore[attr-defined]
+    with pytest.raises(RegardError, match="no probability to any sentence"):
+        engine.search(sentences(5), SearchSettings(max_length_offset=5))
 
 
 def test_many_more_sentences_than_places_on_a_processor_find_what_they_find_alone(engine: TorchEngine) -> None:
