@@ -1,11 +1,14 @@
 """Training steps on a CPU: ours beside the same model in `transformers` and in torch.nn, on the same sentences.
 
-    REGARD_DATA=... python benchmarks/training_cpu.py [--rounds 7]
+    REGARD_DATA=... python benchmarks/training_cpu.py [--rounds 7] [--sizes 2048,8192] [--kept-memory]
 
 3+3 layers, d_model 256 (the preset `small`), Multi30k English to German, a joint vocabulary of 8,000, dropout, label
-smoothing, Adam; batches of about 8,192 target tokens, which is the preset's size, and of 2,048. Ours packs rows. The
-peers pad batches of similar length: of every pool of 100 batches, sorted by the source's length. Rounds alternate;
-medians of real target tokens a second.
+smoothing, Adam; batches of about 2,048 target tokens, and of 8,192, which is the preset's size. Every program runs in a
+process of its own, ours as `regard train` does; rounds alternate; medians of real target tokens a second.
+
+Ours packs rows. The peers pad batches of similar length, of every pool of 100 batches: once sorted by the length of the
+source, as is usual, once by the longer side, which is the best that padding can do. `--kept-memory` also lets the peers
+keep freed memory, as `regard train` does; a plain loop does not.
 """
 
 import argparse
@@ -17,6 +20,8 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from itertools import cycle
+from multiprocessing import get_context
+from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
@@ -33,12 +38,15 @@ from regard.batches.rows import Batch, batch_of
 from regard.models.transformer import Transformer, TransformerSettings
 from regard.tokens import TokeniserSettings, train
 from regard.training.distribution import Processes
+from regard.training.memory import keep_freed_memory
 from regard.training.optimisation import Optimisation
 from regard.training.precision import Precision
 from regard.training.settings import TrainingSettings
 
 DATA = Path(os.environ.get("REGARD_DATA", Path(__file__).parents[2] / "shared" / "data"))
 SMOOTHING, DROPOUT = 0.1, 0.1
+SORTS = ("source", "both")
+PROGRAMS = ("Regard", *(f"{peer}, {sort}" for peer in ("Marian", "torch.nn") for sort in SORTS))
 Step = Callable[[], int]  # trains on one batch, and says how many target tokens it had
 
 
@@ -47,8 +55,13 @@ def lines(language: str) -> list[str]:
         return [line.rstrip("\n") for line in file]
 
 
-def padded_batches(corpus: StoredCorpus, size: int) -> list[Batch]:
-    """One sentence a row: pools of 100 shuffled batches, sorted by the length of the source, as is usual."""
+def padded_batches(corpus: StoredCorpus, size: int, *, sort: str) -> list[Batch]:
+    """One sentence a row: pools of 100 shuffled batches, sorted by the length of the source or of the longer side."""
+
+    def length(number: int) -> tuple[int, int]:
+        source, target = int(corpus.source.lengths[number]), int(corpus.target.lengths[number])
+        return (source, 0) if sort == "source" else (max(source, target), target)
+
     draw = random.Random(0)  # noqa: S311
     order = list(range(len(corpus)))
     draw.shuffle(order)
@@ -57,7 +70,7 @@ def padded_batches(corpus: StoredCorpus, size: int) -> list[Batch]:
     for first in range(0, len(order), pool):
         rows: list[list[tuple[list[int], list[int]]]] = []
         tokens = 0
-        for number in sorted(order[first : first + pool], key=lambda n: int(corpus.source.lengths[n])):
+        for number in sorted(order[first : first + pool], key=length):
             rows.append([(corpus.source.sentence(number), corpus.target.sentence(number))])
             tokens += int(corpus.target.lengths[number])
             if tokens >= size:
@@ -144,44 +157,74 @@ def of_marian(model: Any, batch: Batch) -> Tensor:
     return result
 
 
-def measure(corpus: StoredCorpus, vocabulary: int, size: int, rounds: int) -> tuple[dict[str, list[float]], float]:
-    """Target tokens a second of each program in each round, and how full the peers' batches are."""
-    batches = padded_batches(corpus, size)
-    programs: dict[str, Step] = {
-        "Regard": ours(corpus, vocabulary, size),
-        "transformers, Marian": peer(marian(vocabulary), of_marian, batches),
-        "torch.nn.Transformer": peer(TorchTransformer(vocabulary), lambda model, batch: model(batch), batches),
-    }
-    speeds: dict[str, list[float]] = {name: [] for name in programs}
+def filled(batches: list[Batch]) -> str:
+    """How full the batches are of real tokens, on both sides."""
+    source = sum(int((batch.source.segments != 0).sum()) for batch in batches)
+    target = sum(batch.tokens for batch in batches)
+    places = [sum(side.numel() for side in sides) for sides in zip(*((b.source.tokens, b.labels) for b in batches))]  # noqa: B905
+    return f"{source / places[0]:.0%} full of source tokens and {target / places[1]:.0%} of target tokens"
+
+
+def work(program: str, folder: str, size: int, kept_memory: bool, answers: Connection) -> None:
+    """What a program's process does: a round, whenever it is asked."""
+    torch.manual_seed(0)
+    torch.set_num_threads(os.cpu_count() or 1)
+    if program == "Regard" or kept_memory:
+        keep_freed_memory()
+    corpus = StoredCorpus(Path(folder))
+    if program == "Regard":
+        step = ours(corpus, 8_000, size)
+    else:
+        name, _, sort = program.partition(", ")
+        batches = padded_batches(corpus, size, sort=sort)
+        print(f"{size} tokens a batch, {program}: batches are {filled(batches)}", flush=True)
+        if name == "Marian":
+            step = peer(marian(8_000), of_marian, batches)
+        else:
+            step = peer(TorchTransformer(8_000), lambda model, batch: model(batch), batches)
+    while answers.recv():
+        began = time.perf_counter()
+        tokens = sum(step() for _ in range(max(1, 4096 // size)))
+        answers.send(tokens / (time.perf_counter() - began))
+
+
+def measure(folder: str, size: int, rounds: int, *, kept_memory: bool) -> dict[str, list[float]]:
+    """Target tokens a second of each program in each round; the first round is for warming up."""
+    context = get_context("spawn")
+    ends = {}
+    for program in PROGRAMS:
+        ends[program], other = context.Pipe()
+        context.Process(target=work, args=(program, folder, size, kept_memory, other), daemon=True).start()
+    speeds: dict[str, list[float]] = {program: [] for program in PROGRAMS}
     for _ in range(rounds + 1):
-        for name, step in programs.items():
-            began = time.perf_counter()
-            tokens = sum(step() for _ in range(8192 // size))
-            speeds[name].append(tokens / (time.perf_counter() - began))
-    filled = sum(batch.tokens for batch in batches) / sum(batch.labels.numel() for batch in batches)
-    return {name: values[1:] for name, values in speeds.items()}, filled
+        for program, end in ends.items():
+            end.send(True)
+            speeds[program].append(end.recv())
+        print(f"{size} tokens a batch:", *(f"{name} {values[-1]:,.0f};" for name, values in speeds.items()), flush=True)
+    for end in ends.values():
+        end.send(False)
+    return {program: values[1:] for program, values in speeds.items()}
 
 
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--sizes", default="2048,8192")
+    parser.add_argument("--kept-memory", action="store_true")
     options = parser.parse_args()
-    torch.manual_seed(0)
     sources, targets = lines("en"), lines("de")
     tokenisers = train(sources, targets, TokeniserSettings(vocabulary=8_000))
     encoded = [tokenisers.source.encode_batch(side) for side in (sources, targets)]
-    title = f"{torch.get_num_threads()} threads, medians of {options.rounds} rounds"
-    table = Table("tokens a batch", "program", "target tokens/s", "ours is", title=title)
-    with tempfile.TemporaryDirectory() as folder:
-        corpus = store(Path(folder) / "corpus", list(zip(*encoded, strict=True)), begin=0, end=1, vocabulary=8_000)
-        for size in (8192, 2048):
-            speeds, filled = measure(corpus, tokenisers.source.size, size, options.rounds)
+    title = f"{os.cpu_count()} cores, medians of {options.rounds} rounds"
+    table = Table("tokens a batch", "program, sorted by", "target tokens/s", "ours is", title=title)
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = Path(temporary) / "corpus"
+        store(folder, list(zip(*encoded, strict=True)), begin=0, end=1, vocabulary=8_000)
+        for size in map(int, options.sizes.split(",")):
+            speeds = measure(str(folder), size, options.rounds, kept_memory=options.kept_memory)
             medians = {name: statistics.median(values) for name, values in speeds.items()}
             for name, median in medians.items():
                 table.add_row(f"{size:,}", name, f"{median:,.0f}", f"{medians['Regard'] / median:.2f} x")
-            print(f"{size} tokens a batch; the peers' batches are {filled:.0%} full of target tokens")
-            for name, values in speeds.items():
-                print(" ", name, *(f"{value:,.0f}" for value in values))
     Console(width=90).print(table)
 
 

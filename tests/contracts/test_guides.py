@@ -77,6 +77,14 @@ def test_the_guide_to_a_first_model_works_from_a_table_and_from_a_translation_me
     assert Path("attention.html").is_file()
 
 
+def test_the_commands_of_the_readme_work() -> None:
+    shown = commands("../README.md")
+    assert len(shown) == 5
+    for arguments, piped in shown:
+        run(arguments, piped)
+    assert Path("attention.html").is_file()
+
+
 def test_the_guide_to_adapting_works() -> None:
     run(["train", "pairs.tsv", "--source", "en", "--target", "de", "--out", "my-model"], None)
     for arguments, piped in commands("adapt.md"):

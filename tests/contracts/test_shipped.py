@@ -4,6 +4,7 @@ import gzip
 import importlib.util
 import json
 import random
+import re
 import sys
 from pathlib import Path
 from types import ModuleType
@@ -230,3 +231,35 @@ def test_a_trained_model_is_scored_packed_and_described(tmp_path: Path, monkeypa
     assert {path.name for path in out.iterdir()} == {"README.md", "regard.json", "tokeniser", "weights.safetensors"}
     whole = sum(path.stat().st_size for path in (out / "..").glob("run/weights.safetensors"))
     assert described.files[modelfolder.WEIGHTS].bytes < whole
+
+
+def test_what_is_shipped_is_small_and_says_what_it_is_made_of() -> None:
+    assert shipped.names() == ["de-en", "en-de"]
+    files = [path for name in shipped.names() for path in (shipped.PLACE / name).rglob("*") if path.is_file()]
+    assert sum(path.stat().st_size for path in files) < 40_000_000
+    for name in shipped.names():
+        card = (shipped.PLACE / name / "README.md").read_text(encoding="utf-8")
+        parts = (
+            "CC BY 2.0 FR",
+            "MPL-2.0",
+            "Apache-2.0",
+            "tatoeba.org",
+            "## Limits",
+            "## What was tried",
+            "newstest2013",
+        )
+        assert all(part in card for part in parts), name
+        described = (shipped.PLACE / name / "regard.json").read_text(encoding="utf-8")
+        assert not re.search(r'[" (]/\w', described), "no path of the machine that trained it"
+
+
+@pytest.mark.parametrize("name", ["en-de", "de-en"])
+def test_the_scores_of_the_shipped_models_are_reproduced(name: str, data: Path, tmp_path: Path) -> None:
+    recipe_script().write_splits(data, tmp_path)
+    told = modelfolder.load(name).description.scores["software-catalogs"]  # the shortest file
+    test = str(tmp_path / "software-catalogs.en-de.test.tsv.gz")
+    code, found = run("evaluate", name, "--test", test, "--json", "--device", "cpu", "--engine", "torch")
+    assert code == 0, found
+    scores = {score["metric"]: score["value"] for score in json.loads(found)["scores"]}
+    assert scores["bleu"] == pytest.approx(told["bleu"], abs=0.1)
+    assert scores["chrf"] == pytest.approx(told["chrf"], abs=0.1)

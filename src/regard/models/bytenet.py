@@ -21,8 +21,8 @@ from torch.nn import functional as F
 
 from regard.models.convolutional import Convolution, matrices
 from regard.models.dropout import Dropout
+from regard.models.linear import projection
 from regard.models.state import Kept, started
-from regard.models.transformer import projection
 from regard.models.verbs import Architecture, AttentionName, Batch, Observable, Rows
 from regard.models.words import WordModel, Words, WordSettings
 

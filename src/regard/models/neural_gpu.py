@@ -25,8 +25,8 @@ from torch.nn import functional as F
 
 from regard.errors import LengthError
 from regard.models.dropout import Dropout
+from regard.models.linear import projection
 from regard.models.state import Kept, started
-from regard.models.transformer import projection
 from regard.models.verbs import Architecture, AttentionName, Batch, Observable, Rows
 from regard.models.words import WordModel, Words, WordSettings
 

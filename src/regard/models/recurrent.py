@@ -24,8 +24,8 @@ from torch.nn import functional as F
 from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence, pad_packed_sequence
 
 from regard.models.dropout import Dropout
+from regard.models.linear import projection
 from regard.models.state import Kept, started
-from regard.models.transformer import projection
 from regard.models.verbs import Architecture, AttentionName, Batch, Lookup, Observer, Rows
 from regard.models.words import WordModel, Words, WordSettings, something_to_see
 

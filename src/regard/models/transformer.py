@@ -18,9 +18,11 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from regard.errors import LengthError
+from regard.models.blocks import Blocks, padding_is_left_out, states_of_real_tokens
 from regard.models.cache import DecoderState
 from regard.models.dropout import Dropout
 from regard.models.fused import fused_attention, fused_residual
+from regard.models.linear import projection
 from regard.models.verbs import Architecture, AttentionName, Batch, Lookup, Observer, Rows
 from regard.models.vocabularies import vocabularies_fit
 from regard.settings import Settings
@@ -99,6 +101,8 @@ class Transformer(nn.Module):
 
     def states(self, batch: Batch) -> Tensor:
         """[B, T, D] the decoder's output at each position of the target."""
+        if padding_is_left_out(self, batch):
+            return states_of_real_tokens(self, batch)
         memory = self.encode(batch.source)
         x = self.embed_target(batch.target)
         allowed = may_look(batch.target.segments, batch.target.segments) & backwards(x.size(1), x.device)
@@ -106,9 +110,13 @@ class Transformer(nn.Module):
 
     def encode(self, source: Rows) -> Memory:
         """The encoder's output for each position of the source."""
-        x = self.source_embedding(source.tokens)
-        x = self.dropout(x + self.source_positions(0, x.size(1), like=x)[source.positions])
+        x = self.embed_source(source)
         return Memory(self.encoder(x, may_look(source.segments, source.segments)), source.segments)
+
+    def embed_source(self, source: Rows) -> Tensor:
+        """What enters the encoder."""
+        x = self.source_embedding(source.tokens)
+        return self.dropout(x + self.source_positions(0, x.size(1), like=x)[source.positions])
 
     def embed_target(self, target: Rows) -> Tensor:
         """What enters the decoder. At a sentence's start stands a zero vector, or the embedding of the start token."""
@@ -180,7 +188,7 @@ class Encoder(nn.Module):
         self.layers = cast("Sequence[EncoderLayer]", nn.ModuleList(layers))
         self.norm = nn.LayerNorm(settings.d_model) if settings.norm == "pre" else nn.Identity()
 
-    def forward(self, x: Tensor, allowed: Tensor) -> Tensor:
+    def forward(self, x: Tensor, allowed: Tensor | Blocks) -> Tensor:
         """[B, S, D] -> [B, S, D]; `allowed` is [B, 1, S, S]."""
         for layer in self.layers:
             x = layer(x, allowed)
@@ -197,7 +205,7 @@ class EncoderLayer(nn.Module):
         self.feed_forward = FeedForward(settings)
         self.feed_forward_residual = Residual(settings)
 
-    def forward(self, x: Tensor, allowed: Tensor) -> Tensor:
+    def forward(self, x: Tensor, allowed: Tensor | Blocks) -> Tensor:
         """[B, S, D] -> [B, S, D]."""
         x = self.self_attention_residual(x, lambda x: self.self_attention(x, x, allowed))
         return self.feed_forward_residual(x, self.feed_forward)
@@ -212,7 +220,7 @@ class Decoder(nn.Module):
         self.layers = cast("Sequence[DecoderLayer]", nn.ModuleList(layers))
         self.norm = nn.LayerNorm(settings.d_model) if settings.norm == "pre" else nn.Identity()
 
-    def forward(self, x: Tensor, memory: Tensor, allowed: Tensor, source_allowed: Tensor) -> Tensor:
+    def forward(self, x: Tensor, memory: Tensor, allowed: Tensor | Blocks, source_allowed: Tensor | Blocks) -> Tensor:
         """[B, T, D] -> [B, T, D]; `allowed` is [B, 1, T, T], `source_allowed` [B, 1, T, S]."""
         for layer in self.layers:
             x = layer(x, memory, allowed, source_allowed)
@@ -238,7 +246,7 @@ class DecoderLayer(nn.Module):
         self.feed_forward = FeedForward(settings)
         self.feed_forward_residual = Residual(settings)
 
-    def forward(self, x: Tensor, memory: Tensor, allowed: Tensor, source_allowed: Tensor) -> Tensor:
+    def forward(self, x: Tensor, memory: Tensor, allowed: Tensor | Blocks, source_allowed: Tensor | Blocks) -> Tensor:
         """[B, T, D] -> [B, T, D]."""
         x = self.self_attention_residual(x, lambda x: self.self_attention(x, x, allowed))
         x = self.source_attention_residual(x, lambda x: self.source_attention(x, memory, source_allowed))
@@ -306,8 +314,10 @@ class MultiHeadAttention(nn.Module):
         self.value = projection(settings.d_model, settings.heads * settings.d_v, bias=bias)  # W^V
         self.output = projection(settings.heads * settings.d_v, settings.d_model, bias=bias)  # W^O
 
-    def forward(self, x: Tensor, memory: Tensor, allowed: Tensor) -> Tensor:
+    def forward(self, x: Tensor, memory: Tensor, allowed: Tensor | Blocks) -> Tensor:
         """[B, T, D] asks, memory [B, S, D] answers -> [B, T, D]."""
+        if isinstance(allowed, Blocks):
+            return self.output(allowed.attend(self.query(x), self.key(memory), self.value(memory)))
         return self.attend(x, *self.keys_and_values(memory), allowed)
 
     def keys_and_values(self, memory: Tensor) -> tuple[Tensor, Tensor]:
@@ -429,19 +439,6 @@ def positions_of(settings: TransformerSettings) -> Sinusoids | LearnedPositions:
     if settings.positions == "learned":
         return LearnedPositions(settings.learned_positions, settings.d_model)
     return Sinusoids(settings.d_model, interleaved=settings.positions == "interleaved")
-
-
-def projection(inputs: int, outputs: int, *, bias: bool = True) -> nn.Linear:
-    """A linear map that keeps the variance of what goes through it, both ways (Xavier), and a bias of zero.
-
-    The paper does not say how its weights start. Post-norm needs sub-layers that neither drown nor vanish beside the
-    unit variance that each normalisation leaves on the residual path.
-    """
-    linear = nn.Linear(inputs, outputs, bias=bias)
-    nn.init.xavier_uniform_(linear.weight)
-    if bias:
-        nn.init.zeros_(linear.bias)
-    return linear
 
 
 _longest: Callable[[Any], int | None] = lambda s: s.learned_positions if s.positions == "learned" else None  # noqa: E731

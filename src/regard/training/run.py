@@ -26,6 +26,7 @@ from regard.training.checkpoints import Checkpoints
 from regard.training.corpora import Corpora, make_corpora, make_tokenisers
 from regard.training.finish import Finished, finish
 from regard.training.loop import Trainer
+from regard.training.memory import keep_freed_memory
 from regard.training.optimisation import Optimisation
 from regard.training.precision import Precision, precision_for
 from regard.training.recipe import Recipe
@@ -36,6 +37,8 @@ from regard.training.validation import Validation
 
 def run(recipe: Recipe, around: Surroundings, *, reasons: list[str], resume: bool) -> bool:
     """Trains by the recipe; True when the model folder is finished, False where it was stopped before."""
+    if around.device.type == "cpu":
+        keep_freed_memory()
     precision = precision_for(around.device, recipe.training.precision)
     around.journal.say(f"Training on {around.device} in {precision.name}: {precision.why}.")
     adapted = modelfolder.load(recipe.data.adapt) if recipe.data.adapt else None

@@ -1,0 +1,196 @@
+"""Training on a CPU without padding: each real token once, and each sentence attends by itself.
+
+A GPU is fastest with rows of one length. A processor gains by leaving out what no loss depends on: padding, and the
+scores between sentences that share a row. So the real tokens of a batch are one long list, which is all that the
+position-wise parts of a model need. For attention alone, sentences of about equal length stand together in blocks.
+
+Shapes: B rows of a batch, L tokens a row; P real tokens of a side, D width; in a block N sentences of W tokens, padded;
+H heads, K width of a head; R = the sum of N * H * W over all blocks.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from regard.models.verbs import Batch, Rows
+
+if TYPE_CHECKING:
+    from regard.models.transformer import Transformer
+
+_STEP = 8  # sentences of a block differ in length by less than this
+
+Numbers = NDArray[np.int64]
+
+
+class Block(NamedTuple):
+    """Sentences of about equal length, a part of the R places."""
+
+    first: int
+    last: int
+    sentences: int
+    width: int
+
+    def of(self, tensor: Tensor) -> Tensor:
+        """[R, K] -> [N * H, W, K]."""
+        return tensor[self.first : self.last].view(-1, self.width, tensor.size(1))
+
+
+class Blocks(NamedTuple):
+    """Who looks at whom, sentence by sentence: what a mask is for rows."""
+
+    blocks: list[Block]
+    masks: list[Tensor]  # for each block, what is added to the scores: [N, 1, 1, W] or [W, W]
+    queries: Tensor  # [P * H] the place of each head of each token among the R
+    keys: Tensor  # [P * H]
+
+    @property
+    def size(self) -> int:
+        """R."""
+        return self.blocks[-1].last
+
+    def attend(self, query: Tensor, key: Tensor, value: Tensor) -> Tensor:
+        """Section 3.2.1 for all heads: [P, H * K], and [P, H * K] of the other side twice -> [P, H * K]."""
+        attended: Tensor = _Attention.apply(query, key, value, self)  # type: ignore[no-untyped-call]
+        return attended
+
+
+class _Attention(torch.autograd.Function):
+    """softmax(QK^T / sqrt(d_k))V in each block. Padding holds zeros, and so do its gradients."""
+
+    @staticmethod
+    def forward(ctx: Any, query: Tensor, key: Tensor, value: Tensor, blocks: Blocks) -> Tensor:
+        q, k, v = (
+            _placed(x, places, blocks.size)
+            for x, places in ((query, blocks.queries), (key, blocks.keys), (value, blocks.keys))
+        )
+        attended, weights = torch.empty_like(v), []
+        for block, mask in zip(blocks.blocks, blocks.masks, strict=True):
+            scores = _scaled(block.of(q), block.of(k).transpose(1, 2), q.size(1))
+            scores.view(block.sentences, -1, block.width, block.width).add_(mask)
+            weights.append(scores.softmax(-1))
+            torch.bmm(weights[-1], block.of(v), out=block.of(attended))
+        ctx.blocks = blocks
+        ctx.save_for_backward(q, k, v, *weights)
+        return attended.index_select(0, blocks.queries).view(query.size(0), -1)
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, Tensor, Tensor, None]:
+        q, k, v, *weights = ctx.saved_tensors
+        blocks: Blocks = ctx.blocks
+        g = _placed(gradients[0], blocks.queries, blocks.size)
+        for_q, for_k, for_v = (torch.empty_like(x) for x in (q, k, v))
+        for block, weight in zip(blocks.blocks, weights, strict=True):
+            torch.bmm(weight.transpose(1, 2), block.of(g), out=block.of(for_v))
+            for_weights = torch.bmm(block.of(g), block.of(v).transpose(1, 2))
+            for_scores = for_weights.sub_((for_weights * weight).sum(-1, keepdim=True)).mul_(weight)
+            _scaled(for_scores, block.of(k), q.size(1), out=block.of(for_q))
+            _scaled(for_scores.transpose(1, 2), block.of(q), q.size(1), out=block.of(for_k))
+        of = ((for_q, blocks.queries), (for_k, blocks.keys), (for_v, blocks.keys))
+        count = len(gradients[0]) * len(blocks.keys) // len(blocks.queries)
+        q_, k_, v_ = (x.index_select(0, places) for x, places in of)
+        return q_.view(len(gradients[0]), -1), k_.view(count, -1), v_.view(count, -1), None
+
+
+def _placed(x: Tensor, places: Tensor, size: int) -> Tensor:
+    """[P, H * K] -> [R, K], with zeros where there is no token."""
+    width = x.numel() // len(places)
+    return x.new_zeros(size, width).index_copy_(0, places, x.reshape(-1, width))
+
+
+def _scaled(a: Tensor, b: Tensor, width: int, out: Tensor | None = None) -> Tensor:
+    """Ab / sqrt(d_k) for a batch of matrices."""
+    return torch.baddbmm(a.new_zeros(()), a, b, beta=0, alpha=1 / math.sqrt(width), out=out)
+
+
+class RealTokens:
+    """A batch as lists of its real tokens, row by row, and its sentences in blocks."""
+
+    def __init__(self, batch: Batch, *, heads: int, dtype: torch.dtype) -> None:
+        self.shape = batch.target.tokens.shape
+        source, target = _side(batch.source), _side(batch.target)
+        assert len(source.lengths) == len(target.lengths), "a sentence is there on one side only"
+        widths = -(-np.maximum(source.lengths, target.lengths) // _STEP) * _STEP
+        order = np.argsort(widths, kind="stable")
+        sizes = widths[order] * heads
+        starts = np.empty_like(widths)
+        starts[order] = sizes.cumsum() - sizes
+        blocks = list(_blocks(widths[order], heads))
+        real, backwards, first = [], [], 0
+        for block in blocks:
+            lengths = source.lengths[order[first : first + block.sentences]]
+            first += block.sentences
+            real.append(_added(np.arange(block.width) < lengths[:, None, None, None], dtype))
+            backwards.append(_added(np.tri(block.width, dtype=bool), dtype))
+        of_source, of_target = (side.places(starts, widths, heads) for side in (source, target))
+        self.source, self.target = torch.from_numpy(source.tokens), torch.from_numpy(target.tokens)
+        self.of_source = Blocks(blocks, real, of_source, of_source)
+        self.of_target = Blocks(blocks, backwards, of_target, of_target)
+        self.of_target_over_source = Blocks(blocks, real, of_target, of_source)
+
+    def rows(self, states: Tensor) -> Tensor:
+        """[P, D] -> [B, L, D], with zeros for padding."""
+        rows = states.new_zeros(self.shape.numel(), states.size(1))
+        return rows.index_copy(0, self.target, states).view(*self.shape, -1)
+
+
+class _Side(NamedTuple):
+    """The real tokens of one side."""
+
+    tokens: Numbers  # where each stands in the rows
+    positions: Numbers  # and in its sentence
+    sentences: Numbers  # the number of its sentence
+    lengths: Numbers  # of each sentence
+
+    def places(self, starts: Numbers, widths: Numbers, heads: int) -> Tensor:
+        """[P * H] the place of each head of each token, by where sentences start and how wide their blocks are."""
+        first, step = starts[self.sentences] + self.positions, widths[self.sentences]
+        return torch.from_numpy((first[:, None] + step[:, None] * np.arange(heads)).ravel())
+
+
+def padding_is_left_out(model: Transformer, batch: Batch) -> bool:
+    """Whether it pays: while training on a CPU, where there is any token, as long as nobody looks."""
+    return (
+        model.training
+        and batch.target.tokens.device.type == "cpu"
+        and not torch.compiler.is_compiling()
+        and bool(batch.target.segments.any())
+        and all(attention.observer is None for attention in model.attentions().values())
+    )
+
+
+def states_of_real_tokens(model: Transformer, batch: Batch) -> Tensor:
+    """[B, L, D] what `states` gives, with zeros for padding: no loss is computed there."""
+    real = RealTokens(batch, heads=model.settings.heads, dtype=model.target_embedding.weight.dtype)
+    x = model.embed_source(batch.source).flatten(0, 1)[real.source]
+    memory = model.encoder(x, real.of_source)
+    x = model.embed_target(batch.target).flatten(0, 1)[real.target]
+    return real.rows(model.decoder(x, memory, real.of_target, real.of_target_over_source))
+
+
+def _side(rows: Rows) -> _Side:
+    segments = rows.segments.numpy()
+    tokens = np.flatnonzero(segments)
+    names = segments.ravel()[tokens] + tokens // segments.shape[1] * (segments.max(initial=0) + 1)
+    sentences = (np.diff(names, prepend=-1) != 0).cumsum() - 1
+    return _Side(tokens, rows.positions.numpy().ravel()[tokens], sentences, np.bincount(sentences))
+
+
+def _blocks(widths: Numbers, heads: int) -> Iterator[Block]:
+    """The blocks of sentences whose widths do not fall."""
+    first = 0
+    for width, count in zip(*np.unique(widths, return_counts=True), strict=True):
+        last = first + int(width) * int(count) * heads
+        yield Block(first, last, int(count), int(width))
+        first = last
+
+
+def _added(allowed: NDArray[np.bool_], dtype: torch.dtype) -> Tensor:
+    """Zero where looking is allowed, minus infinity elsewhere."""
+    return torch.zeros(allowed.shape, dtype=dtype).masked_fill_(torch.from_numpy(~allowed), -math.inf)

@@ -1,0 +1,70 @@
+"""Training on a CPU without padding against the plain way, in float64."""
+
+from typing import Any
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from torch import Tensor
+
+from regard.batches.rows import Batch
+from regard.models.blocks import padding_is_left_out
+from regard.models.transformer import Transformer
+from regard.training.loss import LossOf
+from regard.training.memory import keep_freed_memory
+from small import VOCABULARY, options, packed, padded, pairs, transformer
+
+
+def loss_and_gradients(model: Transformer, batch: Batch) -> tuple[Tensor, list[Tensor]]:
+    loss = LossOf(model, label_smoothing=0.1).train()(batch).smoothed
+    return loss.detach(), list(torch.autograd.grad(loss, list(model.parameters())))
+
+
+def both_ways(model: Transformer, batch: Batch) -> tuple[Any, Any]:
+    with pytest.MonkeyPatch.context() as patch:
+        assert padding_is_left_out(model.train(), batch)
+        left_out = loss_and_gradients(model, batch)
+        patch.setattr("regard.models.transformer.padding_is_left_out", lambda *_: False)
+        return left_out, loss_and_gradients(model, batch)
+
+
+@given(settings=options, rows=st.lists(st.lists(pairs, min_size=1, max_size=3), min_size=1, max_size=4))
+def test_without_padding_every_loss_and_gradient_is_the_same(settings: dict[str, Any], rows: Any) -> None:
+    model = transformer(**settings, dropout=0.0)
+    left_out, plain = both_ways(model, packed(rows))
+    torch.testing.assert_close(left_out, plain, rtol=1e-9, atol=1e-9)
+
+
+def test_sentences_of_very_different_lengths_stand_in_different_blocks_and_none_is_confused() -> None:
+    lengths = [(0, 30), (30, 0), (8, 7), (7, 8), (9, 9), (1, 1), (40, 2)]
+    batch = padded([([2 + n % (VOCABULARY - 2) for n in range(s)], [3] * t) for s, t in lengths], length=50)
+    left_out, plain = both_ways(transformer(dropout=0.0), batch)
+    torch.testing.assert_close(left_out, plain, rtol=1e-9, atol=1e-9)
+
+
+def test_padding_has_states_of_zero_and_the_others_those_of_the_plain_way() -> None:
+    model, batch = transformer(dropout=0.0), packed([[([2, 3], [4]), ([5], [6, 7, 8])], [([9], [10])]], length=9)
+    plain, real = model.eval().states(batch), batch.target.segments != 0
+    states = model.train().states(batch)
+    assert not states[~real].any()
+    torch.testing.assert_close(states[real], plain[real])
+
+
+def test_whoever_looks_while_training_sees_the_weights_of_the_plain_way() -> None:
+    model, batch = transformer(dropout=0.0).train(), padded([([2, 3], [4])])
+    seen = []
+    for attention in model.attentions().values():
+        attention.observer = lambda lookup: seen.append(lookup.weights) or lookup.weights  # type: ignore[func-returns-value]
+    assert not padding_is_left_out(model, batch)
+    model.states(batch)
+    assert len(seen) == 6
+
+
+def test_a_batch_without_a_token_has_a_loss_of_zero() -> None:
+    batch = packed([[], []], length=8)
+    assert LossOf(transformer(), label_smoothing=0.1).train()(batch).smoothed == 0
+
+
+def test_keeping_freed_memory_can_be_said_twice() -> None:
+    assert keep_freed_memory() == keep_freed_memory()
