@@ -1,8 +1,11 @@
 """The torch engine's way on a GPU, on a processor: fixed places, all tensors in place, steps that are not captured."""
 
+import gc
+
 import pytest
 import torch
 
+from regard.errors import RegardError
 from regard.search import Request, SearchSettings
 from regard.translation.engines import captured
 from regard.translation.engines.torch import TorchEngine
@@ -44,6 +47,24 @@ def test_fixed_places_give_the_same_translations_call_after_call(engine: TorchEn
     prefixed = [Request(source_length=len(sentence), prefix=(5, 6)) for sentence in given[:3]]
     with_prefix = engine.search(given[:3], settings, requests=prefixed)
     assert all(result.hypotheses[0].ids[:2] == (5, 6) for result in with_prefix)
+
+
+def test_python_looks_for_garbage_again_after_a_search_even_one_that_failed(engine: TorchEngine) -> None:
+    engine._on_a_cpu = engine._on_a_gpu  # type: ignore[method-assign]
+    settings = SearchSettings(max_length_offset=5)
+    engine.search(sentences(3), settings)
+    assert gc.isenabled()
+    with pytest.raises(IndexError):
+        engine.search([[VOCABULARY]], settings)
+    assert gc.isenabled()
+    engine.search(sentences(3), settings)
+
+
+def test_sentences_of_a_damaged_model_do_not_stay_in_their_places_for_ever(engine: TorchEngine) -> None:
+    engine._on_a_cpu = engine._on_a_gpu  # type: ignore[method-assign]
+    engine.model.target_embedding.weight.data.fill_(torch.nan)  # type: ignore[attr-defined]
+    with pytest.raises(RegardError, match="no probability to any sentence"):
+        engine.search(sentences(5), SearchSettings(max_length_offset=5))
 
 
 def test_many_more_sentences_than_places_on_a_processor_find_what_they_find_alone(engine: TorchEngine) -> None:

@@ -17,6 +17,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from regard.kernels import trusted
+
 _FIRST_CAPACITY = 32
 _BLOCK = 8  # columns that are looked at are a multiple of this, so that shapes repeat
 
@@ -35,7 +37,8 @@ class DecoderState:
         self.capacity, self.grows = capacity, True
         self.steps = 0
         sentences, device = len(source_allowed), source_allowed.device
-        self.born = [0] * sentences  # at which step each sentence began
+        self.born = [0] * sentences  # at which step each sentence began, ...
+        self.earliest = 0  # ... and the first of them
         self.ages = torch.zeros(sentences, dtype=torch.long, device=device)  # [N] words that each has said
         self.places = torch.arange(sentences, device=device)  # [N]
         self.columns = self.ages  # [N] where each writes; one that was left in its place for ever into the last column
@@ -52,7 +55,7 @@ class DecoderState:
     @property
     def oldest(self) -> int:
         """The most words that one of the sentences has said, as far as there is room for."""
-        oldest = self.steps - min(self.born, default=self.steps)
+        oldest = self.steps - self.earliest
         return oldest if self.grows else min(oldest, self.capacity - 1)
 
     def begin_step(self) -> None:
@@ -64,9 +67,13 @@ class DecoderState:
 
     def write(self, layer: int, key: Tensor, value: Tensor) -> KeysAndValues:
         """Adds what each row has to say, [N, H, W, K] each, and gives all that was said: [N, H, columns * W, K]."""
-        for cache, new in zip(self.own[layer], (key, value), strict=True):
-            cache[self.places, :, self.columns] = new.to(cache.dtype)
-        keys, values = (cache[:, :, : self._looked_at].flatten(2, 3) for cache in self.own[layer])
+        caches = self.own[layer]
+        if _fits(*caches, key, value) and (kernel := trusted("writing")):
+            kernel.write(*caches, key, value, self.columns)
+        else:
+            for cache, new in zip(caches, (key, value), strict=True):
+                cache[self.places, :, self.columns] = new.to(cache.dtype)
+        keys, values = (cache[:, :, : self._looked_at].flatten(2, 3) for cache in caches)
         return keys, values
 
     def allowed(self) -> Tensor:
@@ -95,6 +102,7 @@ class DecoderState:
         self.own = [(kept(key), kept(value)) for key, value in self.own]
         self.source_allowed, self.seen, self.ages = kept(self.source_allowed), kept(self.seen), kept(self.ages)
         self.born = [self.born[sentence] for sentence in order]
+        self.earliest = min(self.born, default=self.steps)
         self.places = self.places[: len(order)]
         return self
 
@@ -108,6 +116,7 @@ class DecoderState:
         """Notes that in these places sentences begin."""
         for place in places:
             self.born[place] = self.steps
+        self.earliest = min(self.born)
 
     def fill(self, places: Tensor, newcomers: DecoderState) -> None:
         """The part of `put` that computes."""
@@ -140,6 +149,17 @@ class DecoderState:
         self.own = [(_twice(key), _twice(value)) for key, value in self.own]
         self.seen = _twice(self.seen)
         self.capacity *= 2
+
+
+def _fits(keys: Tensor, values: Tensor, key: Tensor, value: Tensor) -> bool:
+    """Whether our kernel can write them."""
+    return (
+        keys.is_cuda
+        and keys.stride() == values.stride()
+        and keys.dtype == values.dtype == key.dtype == value.dtype
+        and key.stride(3) == value.stride(3) == 1
+        and key.size(3).bit_count() == 1
+    )
 
 
 def _twice(cache: Tensor) -> Tensor:

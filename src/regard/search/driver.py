@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
 from typing import Protocol, Self, TypeVar
 
 import torch
 from torch import Tensor
 
 from regard.search.request import Request, Result
-from regard.search.search import Dismissed, Search
+from regard.search.search import Search
 
 _FREE = 1 / 8  # so much of the places is free before newcomers are let in, or the others close ranks
 
@@ -60,7 +61,7 @@ def decode_waiting(
     sentences enter it in groups of that share; with `room` for so many words, so does the search. Then `enter` may
     do in one, for the requests with some numbers and their places, what is otherwise done by `start` and the state's
     `put`; and `move` what is done by `step`, `search.move` and the state's `reorder`. Results are made while the device
-    computes the next step.
+    computes the next steps, as many in each as sentences enter at a time.
     """
     assert not search.busy, "the search is busy with other sentences"
     waiting = deque(range(len(requests)))
@@ -71,12 +72,13 @@ def decode_waiting(
     elif inside:
         state = start(inside)
         search.admit([requests[number] for number in inside])
-    left: tuple[list[int], Dismissed] | None = None
+    group = max(1, int(places * free)) if fixed else places
+    left: deque[Iterator[tuple[int, Result]]] = deque()
     while state is not None and (waiting or search.busy):
         empty = search.free
         if len(empty) > free * len(inside):
             while waiting and empty:
-                numbers = _next(waiting, min(len(empty), max(1, int(places * free)) if fixed else places))
+                numbers = _next(waiting, min(len(empty), group))
                 taken, empty = empty[: len(numbers)], empty[len(numbers) :]
                 search.admit([requests[number] for number in numbers], places=taken)
                 if enter:
@@ -90,10 +92,10 @@ def decode_waiting(
                 search.keep(busy)
                 state, inside = state.keep(torch.tensor(busy, device=search.device)), [inside[place] for place in busy]
         state = move(state) if move else _moved(step, state, search)
-        yield from _results(left)
+        yield from _made(left, group)
         gone = search.dismiss()
-        left = [inside[place] for place in gone.sentences], gone
-    yield from _results(left)
+        left.append(zip([inside[place] for place in gone.sentences], gone.results(), strict=True))
+    yield from _made(left, len(requests))
     if room is None:
         search.reserve(0)
 
@@ -111,11 +113,14 @@ def _closed_ranks(busy: list[int]) -> list[int]:
     return [place if place in stay else late.pop() for place in range(len(busy))]
 
 
-def _results(left: tuple[list[int], Dismissed] | None) -> Iterator[tuple[int, Result]]:
-    """Those of the sentences that have left, with their numbers."""
-    if left:
-        numbers, gone = left
-        yield from zip(numbers, gone.results().values(), strict=True)
+def _made(left: deque[Iterator[tuple[int, Result]]], count: int) -> Iterator[tuple[int, Result]]:
+    """At most so many of the results of those that have left, which are only made here, with their numbers."""
+    while left and count:
+        some = list(islice(left[0], count))
+        count -= len(some)
+        if count:
+            left.popleft()
+        yield from some
 
 
 def _next(waiting: deque[int], count: int) -> list[int]:

@@ -80,6 +80,11 @@ class Hypotheses(NamedTuple):
         fields = zip(ours, theirs, strict=True)
         return Hypotheses(*(field.index_copy(0, sentences, new.to(field.dtype)) for field, new in fields))
 
+    def clear(self, sentences: Tensor) -> None:
+        """No hypotheses of these sentences any more, in the same tensors."""
+        for field, value in zip(self, (NOTHING, 0.0, 0, -torch.inf, False), strict=True):
+            field.index_fill_(0, sentences, value)
+
     def say(self, tokens: Tensor, logprobs: Tensor) -> Hypotheses:
         """Each with one more token; both are [N, W]."""
         total = self.total + logprobs

@@ -10,7 +10,7 @@ from regard.errors import SettingsError
 Phrase = tuple[int, ...]
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Request:
     """One sentence: how long its source is, and what its translation must and must not say."""
 
@@ -19,6 +19,11 @@ class Request:
     prefix: Phrase = ()  # comes first
     banned: tuple[Phrase, ...] = ()  # none of these appears
     required: tuple[Phrase, ...] = ()  # each of these appears
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether anything may be said."""
+        return not (self.prefix or self.banned or self.required)
 
     def __post_init__(self) -> None:
         if not all((*self.banned, *self.required)):
@@ -35,7 +40,7 @@ class Request:
                     )
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Hypothesis:
     """One answer."""
 
@@ -48,7 +53,7 @@ class Hypothesis:
     constraints_met: bool  # the prefix, the phrases and the minimum length are as asked
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Result:
     """The answers for one sentence: at least one, n_best unless constraints leave fewer, the best first.
 

@@ -21,20 +21,26 @@ from regard.search.request import Phrase, Request
 from regard.search.settings import SearchSettings
 
 
-@dataclass
+@dataclass(slots=True)
 class Sentence:
     """One that is being searched."""
 
     request: Request
+    began: int  # the search's clock at its beginning: since then, each of its hypotheses has said a token at each tick
     limit: int  # the most words
-    required: list[Phrase]  # those for which there is room
-    step: int = 0  # tokens that each of its hypotheses has
+    required: Sequence[Phrase]  # those for which there is room
 
     @classmethod
-    def of(cls, request: Request, settings: SearchSettings) -> Sentence:
+    def of(cls, request: Request, settings: SearchSettings, *, began: int) -> Sentence:
         """At its beginning."""
         most = limit(request, settings)
-        return cls(request, most, fitting(request.required, most - len(request.prefix)))
+        required = fitting(request.required, most - len(request.prefix)) if request.required else ()
+        return cls(request, began, most, required)
+
+    @property
+    def last(self) -> int:
+        """The clock when nothing is left to say but the end."""
+        return self.began + self.limit
 
 
 class Offer(NamedTuple):
@@ -63,12 +69,17 @@ class Rules:
         on_device: bool,
         device: torch.device,
     ) -> None:
-        self._sentences, self._limits, self._end, self._at_end = sentences, limits, end, at_end
-        self._on_device = on_device
+        self._limits, self._end, self._at_end, self._on_device = limits, end, at_end, on_device
+        there = [(n, sentence) for n, sentence in enumerate(sentences) if sentence]
+        self._began = min((sentence.began for _, sentence in there), default=0)
+        self._prefixed = [(n, sentence) for n, sentence in there if sentence.request.prefix]
+        self._ending: dict[int, list[int]] = {}  # by the clock when they must, the places of the sentences
+        for n, sentence in there:
+            self._ending.setdefault(sentence.last, []).append(n)
         self._minimum = settings.min_length
         self._forbidden = settings.repetition_cycle + bool(settings.min_length) if on_device else None
         banned = [sentence.request.banned if sentence else () for sentence in sentences]
-        required = [sentence.required if sentence else [] for sentence in sentences]
+        required = [sentence.required if sentence else () for sentence in sentences]
         self._banned = BannedPhrases(banned, device=device) if any(banned) else None
         self._required = RequiredPhrases(required, device=device) if any(required) else None
         self._guard = (
@@ -77,15 +88,15 @@ class Rules:
             else None
         )
 
-    def offer(self, logits: Tensor, live: Hypotheses) -> Offer:
+    def offer(self, logits: Tensor, live: Hypotheses, *, clock: int) -> Offer:
         """What may be said after the live hypotheses; forbids the rest in place."""
         reading, end = read(logits), logits[..., self._end].clone()
-        forced = None if self._on_device else _forced(self._sentences, logits, end=self._end)
+        forced = None if self._on_device else self._forced(logits, clock)
         if self._banned:
             self._banned.forbid(logits, live)
         progress = self._required.progress(logits, live) if self._required else None
         withheld = torch.full_like(end, -torch.inf)
-        if self._guard and (self._on_device or any(s and s.step >= self._guard.copies for s in self._sentences)):
+        if self._guard and (self._on_device or clock - self._began >= self._guard.copies):
             withheld = self._guard.forbid(logits, live.recent(self._guard.looks_back))
         if self._required and progress:
             self._required.forbid(
@@ -97,6 +108,17 @@ class Rules:
             forced.apply(logits, withheld)
         must_end = live.length == self._limits[:, None] if self._on_device else None
         return Offer(logits, reading, self._forbidden, end, withheld, progress, must_end)
+
+    def _forced(self, logits: Tensor, clock: int) -> _Forced | None:
+        words = dict.fromkeys(self._ending.get(clock, ()), self._end)
+        for n, sentence in self._prefixed:
+            if clock - sentence.began < len(sentence.request.prefix):
+                words[n] = sentence.request.prefix[clock - sentence.began]
+        if not words:
+            return None
+        places = torch.tensor([*words.keys()], device=logits.device)
+        chosen = torch.tensor([*words.values()], device=logits.device)
+        return _Forced(places, chosen, logits[places, :, chosen])
 
 
 class _Forced(NamedTuple):
@@ -110,16 +132,3 @@ class _Forced(NamedTuple):
         logits[self.sentences] = -torch.inf
         logits[self.sentences, :, self.words] = self.logits
         withheld[self.sentences] = -torch.inf
-
-
-def _forced(sentences: Sequence[Sentence | None], logits: Tensor, *, end: int) -> _Forced | None:
-    words = {
-        n: sentence.request.prefix[sentence.step] if sentence.step < len(sentence.request.prefix) else end
-        for n, sentence in enumerate(sentences)
-        if sentence and (sentence.step < len(sentence.request.prefix) or sentence.step == sentence.limit)
-    }
-    if not words:
-        return None
-    places = torch.tensor([*words.keys()], device=logits.device)
-    chosen = torch.tensor([*words.values()], device=logits.device)
-    return _Forced(places, chosen, logits[places, :, chosen])

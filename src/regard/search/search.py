@@ -8,11 +8,15 @@ Shapes: N sentences, W = width hypotheses of each, V vocabulary; N * W rows, tho
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 from typing import NamedTuple
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from regard.errors import RegardError, SettingsError
@@ -35,15 +39,19 @@ class Dismissed(NamedTuple):
 
     sentences: dict[int, Sentence]  # by the places that they had
     fields: list[Tensor]  # of their hypotheses, and the scores
+    arrived: torch.cuda.Event | None  # when these can be read; None: now
     settings: SearchSettings
 
-    def results(self) -> dict[int, Result]:
-        """By the places of the sentences."""
-        table = zip(*(field.tolist() for field in self.fields), strict=True)
-        return {
-            place: _result(sentence, list(zip(*fields, strict=True)), self.settings)
-            for (place, sentence), fields in zip(self.sentences.items(), table, strict=True)
-        }
+    def results(self) -> Iterator[Result]:
+        """In the order of the sentences, each made when it is asked for."""
+        if not self.sentences:
+            return
+        if self.arrived:
+            self.arrived.synchronize()
+        width = self.fields[0].size(1)
+        rows = zip(*(field.flatten(0, 1).tolist() for field in self.fields), strict=True)
+        for sentence in self.sentences.values():
+            yield _result(sentence, islice(rows, width), self.settings)
 
 
 class Search(ABC):
@@ -60,9 +68,12 @@ class Search(ABC):
         self.finished: Hypotheses  # [N, n_best] the best of each sentence that have ended
         self.tokens: Tensor  # [N * W] what each row says next
         self.over: Tensor  # [N] True where a sentence's results are known
+        self._taken: NDArray[np.bool_]  # [N] False where a place is free
         self._table: Tensor
         self._room: int | None
         self.stays_in_place, self._room = False, None
+        self._clock = 0  # steps until now
+        self._deadline = math.inf  # before, no sentence has to be over
         self.reserve(0)
 
     @abstractmethod
@@ -80,12 +91,14 @@ class Search(ABC):
     @property
     def busy(self) -> list[int]:
         """The places of the sentences that are not finished."""
-        return [place for place, sentence in enumerate(self.sentences) if sentence]
+        places: list[int] = self._taken.nonzero()[0].tolist()
+        return places
 
     @property
     def free(self) -> list[int]:
         """The places of those that are."""
-        return [place for place, sentence in enumerate(self.sentences) if not sentence]
+        places: list[int] = (~self._taken).nonzero()[0].tolist()
+        return places
 
     def reserve(self, places: int, *, room: int | None = None) -> None:
         """So many free places. With `room` for so many words, all tensors stay where they are for ever after.
@@ -100,17 +113,27 @@ class Search(ABC):
         self.finished = Hypotheses.none(places, self.settings.n_best, room=room or 0, device=self.device)
         self.tokens = torch.full((places * self.width,), self.begin, device=self.device)
         self.over = torch.ones(places, dtype=torch.bool, device=self.device)
-        self.sentences = [None] * places
+        self.sentences, self._taken = [None] * places, np.zeros(places, dtype=np.bool_)
         self._regroup()
+        self._first_totals = self.start(Hypotheses.none(1, self.width, room=0, device=self.device)).total
         self.stays_in_place = room is not None
 
     @torch.no_grad()
     def admit(self, requests: Sequence[Request], *, places: Sequence[int] | None = None) -> None:
         """Sentences enter, behind those that are there or into free `places`."""
         for request in requests:
-            if any(self.end in phrase for phrase in (request.prefix, *request.banned, *request.required)):
+            phrases = () if request.is_plain else (request.prefix, *request.banned, *request.required)
+            if any(self.end in phrase for phrase in phrases):
                 raise SettingsError(f"A phrase contains {self.end}, which ends a sentence.\n  Leave it out.")
-        entering = [Sentence.of(request, self.settings) for request in requests]
+        entering = [Sentence.of(request, self.settings, began=self._clock) for request in requests]
+        self._deadline = min([self._deadline, *(sentence.last for sentence in entering)])
+        if places is not None:
+            for place, sentence in zip(places, entering, strict=True):
+                assert self.sentences[place] is None, "the place is taken"
+                self.sentences[place], self._taken[place] = sentence, True
+            if self.stays_in_place:
+                self._begin_in_place(entering, places)
+                return
         room = max((sentence.limit + 1 for sentence in entering), default=0)
         live = self.start(Hypotheses.none(len(entering), self.width, room=room, device=self.device))
         finished = Hypotheses.none(len(entering), self.settings.n_best, room=room, device=self.device)
@@ -119,20 +142,31 @@ class Search(ABC):
             self.live, self.finished = self.live.above(live), self.finished.above(finished)
             self.tokens = torch.cat([self.tokens, tokens.flatten()])
             self.sentences = [*self.sentences, *entering]
+            self._taken = np.concatenate([self._taken, np.ones(len(entering), dtype=np.bool_)])
         else:
             where = torch.tensor(places, dtype=torch.long, device=self.device)
-            tokens = self.tokens.view(-1, self.width).index_copy(0, where, tokens).flatten()
-            self._set(self.live.put(where, live), self.finished.put(where, finished), tokens)
-            for place, sentence in zip(places, entering, strict=True):
-                assert self.sentences[place] is None, "the place is taken"
-                self.sentences[place] = sentence
+            self.tokens = self.tokens.view(-1, self.width).index_copy(0, where, tokens).flatten()
+            self.live, self.finished = self.live.put(where, live), self.finished.put(where, finished)
         self._regroup()
+
+    def _begin_in_place(self, entering: Sequence[Sentence], places: Sequence[int]) -> None:
+        """Sentences begin in these places; the host does not wait for the device."""
+        limits = [sentence.limit for sentence in entering]
+        there = torch.tensor([places, limits, [sentence.request.number for sentence in entering]], dtype=torch.long)
+        if self.device.type == "cuda":
+            there = there.pin_memory().to(self.device, non_blocking=True)
+        where = there[0]
+        self.live.clear(where)
+        self.finished.clear(where)
+        self.live.total.index_copy_(0, where, self._first_totals.expand(len(places), -1))
+        self.tokens.view(-1, self.width).index_fill_(0, where, self.begin)
+        self._table.index_copy_(1, where, there[1:])
 
     @torch.no_grad()
     def keep(self, places: Sequence[int]) -> None:
         """Only these places remain, in this order."""
         where = torch.tensor(places, dtype=torch.long, device=self.device)
-        self.sentences = [self.sentences[place] for place in places]
+        self.sentences, self._taken = [self.sentences[place] for place in places], self._taken[list(places)]
         self.live, self.finished = self.live.keep(where), self.finished.keep(where)
         self.tokens = self.tokens.view(-1, self.width)[where].flatten()
         self._regroup()
@@ -146,7 +180,7 @@ class Search(ABC):
     def move(self, logits: Tensor) -> Tensor | None:
         """The part of a step that computes. Gives the row that each row continues, [N * W]; None: itself."""
         live, finished = self.live, self.finished
-        offer = self._rules.offer(logits.view(len(self.sentences), self.width, -1), live)
+        offer = self._rules.offer(logits.view(len(self.sentences), self.width, -1), live, clock=self._clock)
         tokens, places = self.choose(offer)
         over = self.done()
         if self.stays_in_place:
@@ -159,7 +193,8 @@ class Search(ABC):
 
     def conclude(self) -> dict[int, Result]:
         """The results of the sentences that are finished, by their places, which are free now."""
-        return self.dismiss().results()
+        gone = self.dismiss()
+        return dict(zip(gone.sentences, gone.results(), strict=True))
 
     @torch.no_grad()
     def dismiss(self) -> Dismissed:
@@ -167,41 +202,44 @@ class Search(ABC):
 
         Here the host waits for the device; before, only for a prefix.
         """
-        leaving = []
-        for place, (sentence, is_over) in enumerate(zip(self.sentences, self.over.tolist(), strict=True)):
-            if sentence:
-                sentence.step += 1
-                if is_over or sentence.step > sentence.limit:
-                    leaving.append(place)
+        self._clock += 1
+        over = self.over.cpu().numpy() & self._taken
+        if self._clock > self._deadline:
+            self._dismiss_late(over)
+        leaving = over.nonzero()[0].tolist()
         if not leaving:
-            return Dismissed({}, [], self.settings)
+            return Dismissed({}, [], None, self.settings)
         where = torch.tensor(leaving, device=self.device)
         hypotheses = self.finished.keep(where)
         score = hypotheses.total / length_penalty(hypotheses.length, self.settings.length_penalty)
         sentences = {place: sentence for place in leaving if (sentence := self.sentences[place])}
         for place in leaving:
             self.sentences[place] = None
+        self._taken[leaving] = False
         self.live.total.index_fill_(0, where, -torch.inf)
-        return Dismissed(sentences, [field.cpu() for field in (*hypotheses, score)], self.settings)
+        at_once = self.device.type != "cuda"
+        fields = [field.to("cpu", non_blocking=not at_once) for field in (*hypotheses, score)]
+        arrived = None if at_once else torch.cuda.current_stream(self.device).record_event()
+        return Dismissed(sentences, fields, arrived, self.settings)
+
+    def _dismiss_late(self, over: NDArray[np.bool_]) -> None:
+        """Whoever is not over when it should be, since its numbers are none, becomes so in [N]."""
+        last = {n: sentence.last for n, sentence in enumerate(self.sentences) if sentence and not over[n]}
+        over[[n for n, clock in last.items() if clock < self._clock]] = True
+        self._deadline = min((clock for clock in last.values() if clock >= self._clock), default=math.inf)
 
     def _set(self, live: Hypotheses, finished: Hypotheses, tokens: Tensor) -> None:
-        """Takes these for those that are there, or copies them there, if that is where they must stay."""
-        if not self.stays_in_place:
-            self.live, self.finished, self.tokens = live, finished, tokens
-            return
+        """Copies these to where they must stay."""
         for place, new in zip((*self.live, *self.finished, self.tokens), (*live, *finished, tokens), strict=True):
             place.copy_(new)
 
     def _regroup(self) -> None:
         """Makes what depends on which sentences there are; all that goes to the device beside the prefixes."""
-        listed = [(sentence.limit, sentence.request.number) if sentence else (0, 0) for sentence in self.sentences]
-        table = torch.tensor(listed, dtype=torch.long, device=self.device).view(-1, 2)
-        if self.stays_in_place:
-            self._table.copy_(table)
-            return
-        self._table = table
-        self.limits, self.numbers = table[:, 0], table[:, 1]  # [N] each
-        self._first_rows = torch.arange(len(listed), device=self.device)[:, None] * self.width
+        limits = [sentence.limit if sentence else 0 for sentence in self.sentences]
+        numbers = [sentence.request.number if sentence else 0 for sentence in self.sentences]
+        self._table = torch.tensor([limits, numbers], dtype=torch.long, device=self.device)
+        self.limits, self.numbers = self._table  # [N] each
+        self._first_rows = torch.arange(len(limits), device=self.device)[:, None] * self.width
         self._rules = Rules(
             self.sentences,
             limits=self.limits,
@@ -216,8 +254,8 @@ class Search(ABC):
 _Row = tuple[list[int], list[float], int, float, bool, float]  # the fields of Hypotheses, and the score
 
 
-def _result(sentence: Sentence, rows: list[_Row], settings: SearchSettings) -> Result:
-    found = tuple(_hypothesis(sentence, row, settings) for row in rows if row[3] > -float("inf"))
+def _result(sentence: Sentence, rows: Iterable[_Row], settings: SearchSettings) -> Result:
+    found = tuple([_hypothesis(sentence, row, settings) for row in rows if row[3] > -math.inf])
     if not found:
         raise RegardError(
             "The model gives no probability to any sentence: its logits are -inf or not numbers.\n"
@@ -236,8 +274,13 @@ def _hypothesis(sentence: Sentence, row: _Row, settings: SearchSettings) -> Hypo
         logprobs=tuple(logprobs[:length]),
         length_limited=len(ids) >= sentence.limit,
         repetition_stopped=guarded,
-        constraints_met=len(ids) >= settings.min_length
-        and ids[: len(request.prefix)] == request.prefix
+        constraints_met=len(ids) >= settings.min_length and (request.is_plain or _as_asked(ids, request)),
+    )
+
+
+def _as_asked(ids: tuple[int, ...], request: Request) -> bool:
+    return (
+        ids[: len(request.prefix)] == request.prefix
         and all(contains(ids, phrase) for phrase in request.required)
-        and not any(contains(ids, phrase) for phrase in request.banned),
+        and not any(contains(ids, phrase) for phrase in request.banned)
     )

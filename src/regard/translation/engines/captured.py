@@ -5,8 +5,10 @@ So is what lets sentences in: their encoding, and their keys and values in their
 
 from __future__ import annotations
 
+import gc
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import torch
@@ -41,6 +43,22 @@ def captured(work: Callable[[], None]) -> Callable[[], None]:
         return work
     replay: Callable[[], None] = graph.replay
     return replay
+
+
+@contextmanager
+def no_garbage() -> Iterator[None]:
+    """Python does not look for garbage meanwhile.
+
+    Most of what is made for sentences lives on, so there is hardly any; and a GPU would wait until all that was ever
+    made is looked through, which takes longer than many steps.
+    """
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
 
 
 class CapturedSteps:
@@ -88,11 +106,19 @@ class CapturedEntering:
     def enter(self, rows: Rows, places: list[int]) -> None:
         """Where there are fewer than always, the first comes again, to its own place."""
         fewer = len(self.places) - len(places)
-        for there, new in zip(self.rows, rows, strict=True):
-            there.copy_(torch.cat([new, new[:1].expand(fewer, -1)]))
-        self.places.copy_(torch.tensor(places + places[:1] * fewer))
+        for there, new in zip((*self.rows, self.places), (*rows, torch.tensor(places)), strict=True):
+            again = new[:1].expand(fewer, *new.shape[1:])
+            _send(torch.cat([new, again]), there)
         self.replay()
         self.state.entered(places)
+
+
+def _send(tensor: Tensor, there: Tensor) -> None:
+    """Copies it there; the host does not wait for a GPU, which may be busy with others that enter."""
+    if there.is_cuda:
+        there.copy_(tensor.pin_memory(), non_blocking=True)
+    else:
+        there.copy_(tensor)
 
 
 def _changing(state: Any, search: Search) -> list[Tensor]:

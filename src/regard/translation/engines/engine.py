@@ -79,5 +79,5 @@ def request_for(
     required: tuple[Phrase, ...] = (),
 ) -> Request:
     """The request for a sentence. Its number is made of its ids, so that samples do not depend on its neighbours."""
-    number = crc32(" ".join(map(str, sentence)).encode())
+    number = crc32((" %d" * len(sentence) % tuple(sentence))[1:].encode())  # a join takes twice as long
     return Request(source_length=len(sentence), number=number, prefix=prefix, banned=banned, required=required)

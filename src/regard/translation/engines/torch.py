@@ -22,7 +22,7 @@ from regard.models.verbs import InPlace
 from regard.search import Request, Result, Search, SearchSettings, build, decode_waiting
 from regard.search.length import limit
 from regard.tokens import Tokenisers
-from regard.translation.engines.captured import CapturedEntering, CapturedSteps
+from regard.translation.engines.captured import CapturedEntering, CapturedSteps, no_garbage
 from regard.translation.engines.engine import Decoding, EngineFile, Loaded, plain_requests
 from regard.translation.engines.ensemble import Ensemble
 
@@ -31,7 +31,7 @@ _SIMILAR = 1.5  # a sentence is at most so many times as long as others of its g
 _GPU_ROWS = 4096  # hypotheses that are searched together, where sources are short and memory is plenty
 _PLENTY = 64 << 30  # bytes
 _FEWEST = 8  # places
-_GPU_LENGTHS = tuple(32 << n for n in range(16))  # that sources are padded to
+_GPU_SHORTEST = 32  # tokens that sources are padded to, or twice as many, or four times ...
 _GPU_SHARE = 1 / 8  # of the places is filled at a time
 
 Found = Iterator[tuple[int, Result]]
@@ -88,14 +88,16 @@ class TorchEngine:
 
     def _on_a_gpu(self, sentences: list[list[int]], requests: Sequence[Request], search: Search) -> Found:
         """All sentences of one padded length after the other."""
-        for length in sorted({_padded(len(sentence)) for sentence in sentences}):
-            numbers = [n for n, sentence in enumerate(sentences) if _padded(len(sentence)) == length]
-            ours = [sentences[number] for number in numbers]
-            bench = self._bench(length, search, [requests[number] for number in numbers])
+        by_length: dict[int, list[int]] = {}
+        for number, sentence in enumerate(sentences):
+            by_length.setdefault(_padded(len(sentence)), []).append(number)
+        for length, numbers in sorted(by_length.items()):
+            ours, asked = [sentences[number] for number in numbers], [requests[number] for number in numbers]
+            bench = self._bench(length, search, asked)
             found = decode_waiting(
                 self.model.step,
                 partial(self._entering, ours, bench, length),
-                [requests[number] for number in numbers],
+                asked,
                 bench.search,
                 places=bench.places,
                 free=_GPU_SHARE,
@@ -105,7 +107,8 @@ class TorchEngine:
                 move=bench.steps.move if bench.steps else None,
             )
             try:
-                yield from ((numbers[n], result) for n, result in found)
+                with no_garbage():
+                    yield from ((numbers[n], result) for n, result in found)
             except BaseException:  # sentences are left in the places
                 self.benches.clear()
                 raise
@@ -120,13 +123,13 @@ class TorchEngine:
 
     def _bench(self, length: int, search: Search, requests: Sequence[Request]) -> _Bench:
         """Places for sources of this length, all free; those that can be captured are made once, and used again."""
-        plain = not any(request.prefix or request.banned or request.required for request in requests)
+        plain = all(request.is_plain for request in requests)
         captured = plain and search.may_stay_in_place and isinstance(self.model, InPlace)
         key = (length, search.settings)
         if captured and key in self.benches:
             return self.benches[key]
         rows = self.gpu_rows or _rows_for(self.device)
-        places = max(_FEWEST, rows // search.width * _GPU_LENGTHS[0] // length)
+        places = max(_FEWEST, rows // search.width * _GPU_SHORTEST // length)
         nothing = rows_of([[[self.tokenisers.source.end]]] * places, length=length).to(self.device)
         state = self._start(search.width, nothing)
         if not captured:
@@ -189,7 +192,7 @@ def _rows_for(device: torch.device) -> int:
 
 
 def _padded(length: int) -> int:
-    return next(padded for padded in _GPU_LENGTHS if length <= padded)
+    return max(_GPU_SHORTEST, 1 << (length - 1).bit_length())
 
 
 def _in(precision: torch.dtype, model: Any) -> Any:
