@@ -1,5 +1,6 @@
 """Models with packed weights, for translating on processors, against the models themselves."""
 
+from copy import deepcopy
 from random import Random
 from typing import Any
 
@@ -10,7 +11,7 @@ from hypothesis import strategies as st
 
 from baselines import MODELS, model
 from regard.models import packed as room
-from regard.models.packed import PackedEmbedding, PackedLinear, can_pack, packed
+from regard.models.packed import PackedEmbedding, PackedLinear, can_pack, pack
 from regard.search.driver import _closed_ranks
 from small import options, padded, transformer
 
@@ -18,42 +19,71 @@ needs_packing = pytest.mark.skipif(not can_pack(), reason="this PyTorch has no o
 BATCH = padded([([2, 3, 4, 5, 6], [7, 8, 9]), ([10], [11]), ([], [])])
 
 
+def logits(model: Any) -> torch.Tensor:
+    with torch.no_grad():
+        found: torch.Tensor = model(BATCH)
+        return found
+
+
 @needs_packing
 @settings(max_examples=10)
 @given(options)
 def test_a_packed_transformer_gives_the_same_logits(settings: dict[str, Any]) -> None:
     small = transformer(dtype=torch.float32, **settings)
-    with torch.no_grad():
-        torch.testing.assert_close(packed(small)(BATCH), small(BATCH), rtol=0, atol=1e-5)
+    expected = logits(small)
+    pack(small)
+    torch.testing.assert_close(logits(small), expected, rtol=0, atol=1e-5)
 
 
 @needs_packing
 @pytest.mark.parametrize("name", MODELS)
 def test_so_does_every_other_packed_model(name: str) -> None:
     small = model(name, dtype=torch.float32)
-    with torch.no_grad():
-        torch.testing.assert_close(packed(small)(BATCH), small(BATCH), rtol=0, atol=1e-5)
+    expected = logits(small)
+    pack(small)
+    torch.testing.assert_close(logits(small), expected, rtol=0, atol=1e-5)
 
 
 @needs_packing
-def test_all_products_are_packed_once_and_the_model_itself_stays_as_it_is() -> None:
+def test_all_products_are_packed_and_the_model_keeps_its_weights_and_its_attentions() -> None:
     small = transformer(dtype=torch.float32)
-    kinds = [type(module) for module in small.modules()]
-    copy = packed(small)
-    assert [type(module) for module in small.modules()] == kinds
-    assert {id(weight) for weight in copy.parameters()} == {id(weight) for weight in small.parameters()}
-    assert not any(type(module) is torch.nn.Linear for module in copy.modules())
-    assert sum(isinstance(module, PackedLinear) for module in copy.modules()) == kinds.count(torch.nn.Linear)
-    assert isinstance(copy.output_embedding, PackedEmbedding)
-    assert copy.output_embedding is copy.target_embedding is copy.source_embedding
+    kinds, weights, names = (
+        [type(module) for module in small.modules()],
+        list(small.parameters()),
+        list(small.state_dict()),
+    )
+    attentions = small.attentions()
+    pack(small)
+    assert all(one is other for one, other in zip(small.parameters(), weights, strict=True))
+    assert list(small.state_dict()) == names
+    assert all(small.attentions()[name] is attention for name, attention in attentions.items())
+    assert not any(type(module) is torch.nn.Linear for module in small.modules())
+    assert sum(isinstance(module, PackedLinear) for module in small.modules()) == kinds.count(torch.nn.Linear)
+    assert isinstance(small.output_embedding, PackedEmbedding)
+    assert small.output_embedding is small.target_embedding is small.source_embedding
+
+
+@needs_packing
+def test_a_weight_that_changes_is_packed_again_and_gradients_and_copies_are_there() -> None:
+    small, other = transformer(dtype=torch.float32), transformer(seed=1, dtype=torch.float32)
+    pack(small)
+    logits(small)
+    small.load_state_dict(other.state_dict())
+    torch.testing.assert_close(logits(small), logits(other), rtol=0, atol=1e-5)
+    torch.testing.assert_close(logits(deepcopy(small).double()), logits(deepcopy(other).double()), rtol=0, atol=1e-9)
+    small(BATCH).sum().backward()
+    assert all(weight.grad is not None for weight in small.parameters())
 
 
 def test_what_cannot_be_packed_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     exact = transformer(dtype=torch.float64)
-    with torch.no_grad():
-        assert torch.equal(packed(exact)(BATCH), exact(BATCH))
+    expected = logits(exact)
+    pack(exact)
+    assert torch.equal(logits(exact), expected)
+    plain = transformer(dtype=torch.float32)
     monkeypatch.setattr(room, "can_pack", lambda: False)
-    assert packed(exact) is exact
+    pack(plain)
+    assert any(type(module) is torch.nn.Linear for module in plain.modules())
 
 
 @given(st.integers(1, 40), st.randoms(use_true_random=False))

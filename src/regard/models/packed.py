@@ -1,13 +1,12 @@
-"""A model for a processor: its weights once more, in the order in which oneDNN reads them.
+"""Weights for a processor that translates: once more, in the order in which oneDNN reads them.
 
 A product with such a weight is a fifth faster where there are many rows, and several times where there are few, as in
-the search for one sentence: nothing is rearranged at each step. The copy is for translating: it has no gradients, and
-does not follow when the model's own weights change.
+the search for one sentence: nothing is rearranged at each step. Where gradients are wanted, or the numbers are others
+than float32 on a processor, the product is the ordinary one; and a weight that was changed is packed again.
 """
 
 from __future__ import annotations
 
-from copy import deepcopy
 from functools import cache
 from typing import Any
 
@@ -18,17 +17,37 @@ from torch.nn import functional as F
 from regard.models.transformer import Embedding
 
 
+class Packed:
+    """A weight in oneDNN's order, as long as the weight itself stays as it is."""
+
+    def __init__(self) -> None:
+        self._packed: Tensor | None = None
+        self._of: tuple[int, int] | None = None
+
+    def product(self, x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+        """[..., inputs] -> [..., outputs]: x W^T + b."""
+        if torch.is_grad_enabled() or x.device.type != "cpu" or not x.dtype == weight.dtype == torch.float32:
+            return F.linear(x, weight, bias)
+        now = weight.data_ptr(), weight._version  # noqa: SLF001
+        if self._packed is None or self._of != now:
+            self._packed, self._of = _pack(weight), now
+        return _product(x, self._packed, bias)
+
+    def __deepcopy__(self, _: dict[int, Any]) -> Packed:
+        return Packed()  # what is packed cannot be copied
+
+
 class PackedLinear(nn.Module):
     """x W^T + b, as nn.Linear computes it."""
 
     def __init__(self, linear: nn.Linear) -> None:
         super().__init__()
         self.weight, self.bias = linear.weight, linear.bias
-        self.packed = _pack(linear.weight)
+        self.packed = Packed()
 
     def forward(self, x: Tensor) -> Tensor:
         """[..., inputs] -> [..., outputs]."""
-        return _product(x, self.packed, self.bias)
+        return self.packed.product(x, self.weight, self.bias)
 
 
 class PackedEmbedding(Embedding):
@@ -37,26 +56,23 @@ class PackedEmbedding(Embedding):
     def __init__(self, embedding: Embedding) -> None:
         nn.Module.__init__(self)
         self.weight = embedding.weight
-        self.packed = _pack(embedding.weight)
+        self.packed = Packed()
 
     def logits(self, x: Tensor, bias: Tensor | None = None) -> Tensor:
         """[..., D] -> [..., V]."""
-        return _product(x, self.packed, bias)
+        return self.packed.product(x, self.weight, bias)
 
 
-def packed(model: Any) -> Any:
-    """The same model with packed weights beside its own; itself, where they would not help or cannot be had."""
-    tensors = [*model.parameters(), *model.buffers()]
-    if not can_pack() or any(tensor.device.type != "cpu" for tensor in tensors):
-        return model
-    copy = deepcopy(model, {id(tensor): tensor for tensor in tensors})
+def pack(model: Any) -> None:
+    """Lets a model on a processor pack its weights, where that can be had. It keeps its weights and all else."""
+    if not can_pack() or any(weight.device.type != "cpu" for weight in model.parameters()):
+        return
     made: dict[int, nn.Module] = {}
-    for name, module in list(copy.named_modules(remove_duplicate=False)):
+    for name, module in list(model.named_modules(remove_duplicate=False)):
         kind = {nn.Linear: PackedLinear, Embedding: PackedEmbedding}.get(type(module))
-        if kind and module.weight.dtype == torch.float32:
-            made[id(module)] = made.get(id(module)) or kind(module)
-            copy.set_submodule(name, made[id(module)])
-    return copy
+        if kind:
+            made[id(module)] = made.get(id(module)) or kind(module).train(module.training)
+            model.set_submodule(name, made[id(module)])
 
 
 @cache

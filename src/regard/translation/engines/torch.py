@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import torch
 
 from regard.batches.rows import Rows, rows_of
-from regard.models.packed import packed
+from regard.models.packed import pack
 from regard.models.verbs import InPlace
 from regard.search import Request, Result, Search, SearchSettings, build, decode_waiting
 from regard.search.length import limit
@@ -200,7 +200,9 @@ def _in(precision: torch.dtype, model: Any) -> Any:
 
 
 def _open(loaded: Loaded) -> TorchEngine:
-    models = [packed(member.model) for member in loaded.members]
+    models = [member.model for member in loaded.members]
+    for member in models:
+        pack(member)
     model: Decoding = models[0] if len(models) == 1 else Ensemble(models)
     return TorchEngine(model, loaded.tokenisers, device=loaded.device)
 
