@@ -102,12 +102,14 @@ def test_a_packed_model_is_small_and_translates_as_before(
     assert packed.description.files[modelfolder.WEIGHTS].bytes < (size + 0.4) * count
     assert packed.card == whole.card
     assert all(parameter.dtype == torch.float32 for parameter in packed.model.parameters())
-    lines = ["alto gan", "esta fobir holud", "jelo", "ikar dumel cado berin"]
+    draw = random.Random(5)  # noqa: S311
+    lines = [sentence(draw) for _ in range(40)]
     before, after = (
         regard.load(folder, device="cpu", engine="torch").translate(lines)
         for folder in (trained_folder, tmp_path / "packed")
     )
-    assert [one.text for one in before] == [one.text for one in after]
+    same = sum(one.text == other.text for one, other in zip(before, after, strict=True))
+    assert same >= (36 if kind == "int8" else 39), "of 40; where two words are nearly as likely, rounding may decide"
 
 
 def test_eight_bits_lie_within_half_a_step_and_zeros_stay() -> None:

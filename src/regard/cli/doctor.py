@@ -21,7 +21,7 @@ def command() -> None:
     typer.echo(f"Regard {__version__}, PyTorch {torch.__version__}\n")
     table = Table("", "here", "what follows", box=None, pad_edge=False)
     for part in parts:
-        table.add_row(Text(part.name), Text(part.found), Text(part.follows))
+        table.add_row(Text(part.name), Text(part.found), Text(part.follows, overflow="fold"))
     console.print(table)
     mended = [part for part in parts if part.mend]
     if mended:
