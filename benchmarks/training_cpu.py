@@ -8,7 +8,8 @@ process of its own, ours as `regard train` does; rounds alternate; medians of re
 
 Ours packs rows. The peers pad batches of similar length, of every pool of 100 batches: once sorted by the length of the
 source, as is usual, once by the longer side, which is the best that padding can do. `--kept-memory` also lets the peers
-keep freed memory, as `regard train` does; a plain loop does not.
+keep freed memory, as `regard train` does; a plain loop does not. Layers of torch.nn also drop attention weights and
+inner activations, as its documentation uses them; ours and Marian's do not.
 """
 
 import argparse

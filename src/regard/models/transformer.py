@@ -441,5 +441,9 @@ def positions_of(settings: TransformerSettings) -> Sinusoids | LearnedPositions:
     return Sinusoids(settings.d_model, interleaved=settings.positions == "interleaved")
 
 
-_longest: Callable[[Any], int | None] = lambda s: s.learned_positions if s.positions == "learned" else None  # noqa: E731
-ARCHITECTURE = Architecture(TransformerSettings, Transformer, rounds=True, longest=_longest)
+ARCHITECTURE = Architecture(
+    TransformerSettings,
+    Transformer,
+    rounds=True,
+    longest=lambda s: s.learned_positions if s.positions == "learned" else None,
+)

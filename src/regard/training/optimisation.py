@@ -69,9 +69,7 @@ class Optimisation:
         on_a_gpu = device.type == "cuda"
         self.captures: Captures | None = None
         if on_a_gpu and processes.ranks == 1 and not self.scaler.is_enabled():
-            self.captures = Captures(
-                gradients=self._backward, update=self._update, forget=lambda: self.adam.zero_grad()
-            )
+            self.captures = Captures(gradients=self._backward, update=self._update, forget=self._forget)
         self.adam = torch.optim.Adam(
             self.weights.values(),
             lr=torch.zeros((), device=device) if self.captures else 0.0,
