@@ -53,16 +53,17 @@ class Case(NamedTuple):
 def attention(shapes: Shapes, heads: int, width: int) -> Case:
     segments = torch.arange(shapes.length, device=shapes.device) // 28
     mask = (segments[:, None] == segments).tril().expand(shapes.rows, 1, -1, -1).contiguous()
-    size = (shapes.rows, shapes.length, heads, width)
-    sets = [[_drawn(size, shapes).transpose(1, 2) for _ in range(3)] for _ in range(SETS)]
-    return Case(
-        f"attention, {heads} heads of {width}",
-        "row_attention",
-        lambda q, k, v, mask: torch.ops.regard.row_attention(q, k, v, mask)[0],
-        lambda q, k, v, mask: F.scaled_dot_product_attention(q, k, v, attn_mask=mask),
-        sets,
-        [mask],
-    )
+
+    def ours(joined: Tensor, mask: Tensor) -> Tensor:
+        found: Tensor = torch.ops.regard.row_attention(joined, None, mask, heads)[0]
+        return found
+
+    def plain(joined: Tensor, mask: Tensor) -> Tensor:
+        query, key, value = (part.unflatten(2, (heads, -1)).transpose(1, 2) for part in joined.chunk(3, -1))
+        return F.scaled_dot_product_attention(query, key, value, attn_mask=mask).transpose(1, 2).flatten(2)
+
+    sets = [[_drawn((shapes.rows, shapes.length, 3 * heads * width), shapes)] for _ in range(SETS)]
+    return Case(f"attention, {heads} heads of {width}", "row_attention", ours, plain, sets, [mask])
 
 
 def loss(shapes: Shapes) -> Case:

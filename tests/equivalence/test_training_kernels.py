@@ -5,6 +5,7 @@ They need Triton, and a GPU or Triton's interpreter (TRITON_INTERPRET=1). What h
 
 import os
 from importlib.util import find_spec
+from typing import Any
 
 import pytest
 import torch
@@ -12,11 +13,13 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from regard import kernels
+from regard.batches.rows import Batch
 from regard.models import fused
 from regard.models.dropout import Dropout
-from regard.models.transformer import backwards, may_look
+from regard.models.transformer import Transformer, backwards, may_look
 from regard.training import loss as losses
 from regard.training.loss import LossOf, smoothed_cross_entropy
+from regard.training.precision import Rounded
 from small import packed, transformer
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
@@ -30,11 +33,16 @@ needs_a_place = pytest.mark.skipif(
 
 
 def rows(queries: int, keys: int, width: int, dtype: torch.dtype, heads: int = 2) -> list[Tensor]:
-    """Queries, keys, values and a gradient of the answers, as training has them."""
+    """Queries, keys and values side by side, keys and values apart where their number is another, and a gradient."""
     torch.manual_seed(0)
-    lengths = (queries, keys, keys, queries)
-    flat = [torch.randn(2, length, heads * width, device=DEVICE).to(dtype).requires_grad_() for length in lengths]
-    return [tensor.view(2, length, heads, width).transpose(1, 2) for tensor, length in zip(flat, lengths, strict=True)]
+    sizes = [(queries, 3)] if queries == keys else [(queries, 1), (keys, 2)]
+    shapes = [(2, length, parts * heads * width) for length, parts in (*sizes, (queries, 1))]
+    return [torch.randn(shape, device=DEVICE).to(dtype).requires_grad_() for shape in shapes]
+
+
+def attend(inputs: list[Tensor], allowed: Tensor, heads: int = 2) -> Tensor:
+    answers: Tensor = torch.ops.regard.row_attention(inputs[0], *(inputs[1:] or [None]), allowed, heads)[0]
+    return answers
 
 
 def segments(length: int) -> Tensor:
@@ -54,11 +62,13 @@ def mask(kind: str, queries: int, keys: int) -> Tensor:
     return allowed
 
 
-def plain_attention(query: Tensor, key: Tensor, value: Tensor, allowed: Tensor) -> Tensor:
+def plain_attention(inputs: list[Tensor], allowed: Tensor, heads: int = 2) -> Tensor:
     """In float64, and zeros where nothing is allowed."""
-    query, key, value = query.double(), key.double(), value.double()
+    parts = inputs[0].chunk(3, -1) if len(inputs) == 1 else (inputs[0], *inputs[1].chunk(2, -1))
+    query, key, value = (part.double().unflatten(2, (heads, -1)).transpose(1, 2) for part in parts)
     scores = (query @ key.transpose(2, 3) / query.size(3) ** 0.5).masked_fill(~allowed, -torch.inf)
-    return torch.where(allowed.any(-1, keepdim=True), scores, 0.0).softmax(-1) * allowed.any(-1, keepdim=True) @ value
+    weights = torch.where(allowed.any(-1, keepdim=True), scores, 0.0).softmax(-1) * allowed.any(-1, keepdim=True)
+    return (weights @ value).transpose(1, 2).flatten(2)
 
 
 @needs_triton
@@ -69,6 +79,7 @@ def plain_attention(query: Tensor, key: Tensor, value: Tensor, allowed: Tensor) 
     [
         (37, 91, 16, "block"),
         (64, 64, 64, "causal"),
+        (37, 37, 32, "nothing"),
         (91, 37, 32, "nothing"),
         (5, 20, 128, "keys"),
         (128, 128, 16, "causal"),
@@ -80,8 +91,8 @@ def test_attention_over_rows_and_its_gradients_are_those_of_the_plain_way(
     assert kernels.works("row_attention")
     *inputs, gradient = rows(queries, keys, width, dtype)
     allowed = mask(kind, queries, keys)
-    found = torch.ops.regard.row_attention(*inputs, allowed)[0]
-    expected = plain_attention(*inputs, allowed)
+    found = attend(inputs, allowed)
+    expected = plain_attention(inputs, allowed)
     error = 1e-4 if dtype == torch.float32 else 2e-2
     torch.testing.assert_close(found.double(), expected, rtol=error, atol=error)
     ours = torch.autograd.grad(found, inputs, gradient)
@@ -96,19 +107,23 @@ def test_a_query_that_may_look_at_nothing_gets_zeros_and_no_gradient() -> None:
     assert kernels.works("row_attention")
     *inputs, gradient = rows(8, 8, 16, HALF)
     allowed = torch.zeros(2, 1, 8, 8, dtype=torch.bool, device=DEVICE)
-    found = torch.ops.regard.row_attention(*inputs, allowed)[0]
+    found = attend(inputs, allowed)
     for tensor in (found, *torch.autograd.grad(found, inputs, gradient)):
         assert not tensor.any()
 
 
 @needs_triton
 @needs_a_place
-def test_joining_the_heads_copies_nothing() -> None:
+@pytest.mark.parametrize("keys", [12, 20])
+def test_answers_and_gradients_lie_as_matrix_products_need_them(keys: int) -> None:
     assert kernels.works("row_attention")
-    *inputs, gradient = rows(12, 20, 16, HALF)
-    found = torch.ops.regard.row_attention(*inputs, mask("block", 12, 20))[0]
-    for tensor in (found, *torch.autograd.grad(found, inputs, gradient)):
-        assert tensor.transpose(1, 2).is_contiguous()
+    *inputs, gradient = rows(12, keys, 16, HALF)
+    found = attend(inputs, mask("block", 12, keys))
+    assert found.shape == gradient.shape
+    assert found.is_contiguous()
+    for our, given in zip(torch.autograd.grad(found, inputs, gradient), inputs, strict=True):
+        assert our.shape == given.shape
+        assert our.is_contiguous()
 
 
 @needs_triton
@@ -117,7 +132,7 @@ def test_programs_that_last_and_programs_for_each_head_give_the_same(monkeypatch
     from regard.kernels import row_attention
 
     *inputs, gradient = rows(20, 20, 16, HALF, heads=4)
-    found = torch.ops.regard.row_attention(*inputs, mask("causal", 20, 20))[0]
+    found = attend(inputs, mask("causal", 20, 20), heads=4)
     lasting = torch.autograd.grad(found, inputs, gradient, retain_graph=True)
     monkeypatch.setattr(row_attention, "BACKWARD", row_attention.BACKWARD._replace(lasting=0))
     for one, other in zip(lasting, torch.autograd.grad(found, inputs, gradient), strict=True):
@@ -284,15 +299,22 @@ def test_compiled_code_calls_the_residual_and_its_gradient() -> None:
 
 @needs_triton
 @needs_a_place
-def test_the_operations_are_what_they_tell_the_compiler() -> None:
+@pytest.mark.parametrize("keys", [12, 20])
+def test_the_operations_of_attention_are_what_they_tell_the_compiler(keys: int) -> None:
     assert kernels.works("row_attention")
+    *inputs, gradient = rows(12, keys, 16, torch.float32)
+    asking, telling, *_ = (*inputs, None)
+    allowed = mask("block", 12, keys)
+    torch.library.opcheck(torch.ops.regard.row_attention, (asking, telling, allowed, 2))
+    normalisers = torch.ops.regard.row_attention(asking, telling, allowed, 2)[1].detach()
+    detached = [None if tensor is None else tensor.detach() for tensor in (gradient, asking, telling)]
+    torch.library.opcheck(torch.ops.regard.row_attention_backward, (*detached, allowed, normalisers, 2))
+
+
+@needs_triton
+@needs_a_place
+def test_the_operations_of_the_loss_are_what_they_tell_the_compiler() -> None:
     assert kernels.works("loss")
-    *inputs, gradient = (tensor.detach().requires_grad_() for tensor in rows(12, 20, 16, torch.float32))
-    allowed = mask("block", 12, 20)
-    torch.library.opcheck(torch.ops.regard.row_attention, (*inputs, allowed))
-    normalisers = torch.ops.regard.row_attention(*inputs, allowed)[1].detach()
-    detached = [tensor.detach() for tensor in (gradient, *inputs)]
-    torch.library.opcheck(torch.ops.regard.row_attention_backward, (*detached, allowed, normalisers))
     logits, labels = torch.randn(3, 50, device=DEVICE), torch.tensor([1, 4, 3], device=DEVICE)
     real = torch.tensor([True, False, True], device=DEVICE)
     arguments = logits.requires_grad_(), labels, real, 0.1
@@ -317,20 +339,19 @@ def test_the_operations_of_a_residual_are_what_they_tell_the_compiler(seed: int 
 
 @needs_triton
 @needs_a_place
-def test_compiled_code_tries_a_kernel_once_and_calls_it() -> None:
-    *inputs, gradient = (tensor.detach().requires_grad_() for tensor in rows(12, 20, 16, HALF))
-    allowed = mask("block", 12, 20)
+@pytest.mark.parametrize("keys", [12, 20])
+def test_compiled_code_tries_a_kernel_once_and_calls_it(keys: int) -> None:
+    *inputs, gradient = rows(12, keys, 16, HALF)
+    allowed = mask("block", 12, keys)
 
-    def attend(query: Tensor, key: Tensor, value: Tensor) -> Tensor:
+    def answers(*inputs: Tensor) -> Tensor:
         assert kernels.works("row_attention")
-        answers: Tensor = torch.ops.regard.row_attention(query, key, value, allowed)[0]
-        return answers.transpose(1, 2).flatten(2)
+        return attend(list(inputs), allowed)
 
     kernels.trusted.cache_clear()
-    joined = gradient.transpose(1, 2).flatten(2)
-    compiled = torch.compile(attend, fullgraph=True, dynamic=False, backend="aot_eager")(*inputs)
-    ours = torch.autograd.grad(compiled, inputs, joined)
-    for our, their in zip(ours, torch.autograd.grad(attend(*inputs), inputs, joined), strict=True):
+    compiled = torch.compile(answers, fullgraph=True, dynamic=False, backend="aot_eager")(*inputs)
+    ours = torch.autograd.grad(compiled, inputs, gradient)
+    for our, their in zip(ours, torch.autograd.grad(answers(*inputs), inputs, gradient), strict=True):
         assert torch.equal(our, their)
 
 
@@ -348,6 +369,71 @@ def test_a_model_learns_the_same_with_kernels_and_without(monkeypatch: pytest.Mo
         found.append([*lost, *torch.autograd.grad(lost.smoothed, list(model.parameters()))])
     for plain, ours in zip(*found, strict=True):
         torch.testing.assert_close(ours, plain, rtol=0.05, atol=0.05 * float(plain.abs().max()))
+
+
+BATCH = [[([3, 4, 5], [6, 7]), ([8, 9], [10, 11, 12])], [([5], [3, 3])]]
+
+
+def states_and_gradients(model: Transformer, way: str) -> tuple[list[Tensor], set[str]]:
+    """The states of some sentences, the gradients of all weights, and the names of the kernels that were used."""
+    batch, used = packed(BATCH).to(DEVICE), set()
+
+    def works(name: str) -> bool:
+        used.add(name)
+        return kernels.works(name)
+
+    with pytest.MonkeyPatch.context() as patch, torch.autocast(DEVICE, dtype=HALF, enabled=way == "autocast"):
+        patch.setattr(fused, "works", works)
+        patch.setattr(fused, "_learns_on_a_gpu", lambda _: way != "plain" and torch.is_grad_enabled())
+        states = (Rounded(StatesOf(model), HALF) if way == "half" else StatesOf(model))(batch)
+    draw = torch.Generator().manual_seed(5)
+    wanted = torch.randn(states.shape, generator=draw).to(states)
+    gradients = torch.autograd.grad(states, list(model.parameters()), wanted, materialize_grads=True)
+    return [states.detach(), *gradients], used
+
+
+class StatesOf(torch.nn.Module):
+    """The decoder's output, as what a module gives."""
+
+    def __init__(self, model: Transformer) -> None:
+        super().__init__()
+        self.model = model
+
+    def forward(self, batch: Batch) -> Tensor:
+        return self.model.states(batch)
+
+
+@needs_triton
+@needs_a_place
+@pytest.mark.parametrize("way", ["half", "autocast"])
+@pytest.mark.parametrize("attention_bias", [True, False])
+def test_a_whole_model_and_its_gradients_are_those_of_the_plain_way(attention_bias: bool, way: str) -> None:
+    model = transformer(d_model=128, heads=8, dtype=torch.float32, attention_bias=attention_bias).to(DEVICE)
+    ours, used = states_and_gradients(model, way)
+    theirs, none = states_and_gradients(model, "plain")
+    assert used == ({"row_attention", "residual"} if way == "half" else {"row_attention"})
+    assert not none
+    for our, their in zip(ours, theirs, strict=True):
+        error = 0.02 * float(their.abs().max()) + 0.005  # biases of keys have no gradient but what rounding makes
+        torch.testing.assert_close(our.float(), their, rtol=0.02, atol=error)
+
+
+@needs_triton
+@needs_a_place
+@pytest.mark.parametrize(
+    "way", [{"d_v": 32}, {"d_k": 12, "d_v": 12}, {"observed": True}, {"long": True}, {"no gradient": True}]
+)
+def test_what_does_not_fit_the_kernel_goes_the_plain_way(way: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    sizes = {name: size for name, size in way.items() if name in ("d_k", "d_v")}
+    attention = transformer(d_model=128, heads=8, dtype=HALF, **sizes).encoder.layers[0].self_attention.to(DEVICE)
+    monkeypatch.setattr(fused, "_learns_on_a_gpu", lambda _: torch.is_grad_enabled())
+    attention.observer = (lambda lookup: lookup.weights) if way.get("observed") else None
+    length = 129 if way.get("long") else 5
+    x = torch.randn(2, length, 128, device=DEVICE, dtype=HALF)
+    allowed = torch.ones(2, 1, length, length, dtype=torch.bool, device=DEVICE)
+    with torch.set_grad_enabled("no gradient" not in way):
+        assert fused.joint_attention(attention, x, x, allowed) is None
+        assert attention(x, x, allowed).shape == x.shape
 
 
 def test_compiled_code_goes_the_plain_way_where_a_kernel_does_not_work(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,13 +2,16 @@
 
 All keys and values of a row and a head fit into one tile. So a program of the GPU reads each of them once, sees whole
 rows of scores, and writes its part of every gradient itself: nothing is added up between programs. A query that may
-look at nothing gets zeros, and has no gradient. Answers and gradients lie in memory as [B, T, H, K], so that joining
-the heads copies nothing.
+look at nothing gets zeros, and has no gradient.
+
+Queries, keys and values are taken as one matrix product gives them, side by side: all three where a row looks at
+itself, else keys and values. Their gradients are written side by side as well, for the products backward. In all of
+them, and in the answers, the heads of a token lie side by side too, so that nothing is ever copied.
 
 Backward, the weights are computed again. A program reads the next row and head while it computes one, since there is
 room for one program alone.
 
-Shapes: B rows, H heads, T queries, S keys, K width of a key and of a value.
+Shapes: B rows, H heads, T queries, S keys, K width of a key and of a value; W = H * K.
 """
 
 from __future__ import annotations
@@ -118,17 +121,35 @@ def _backward(  # type: ignore[no-untyped-def]
         _write(for_queries, query_gradient + row * asking_0 + head * asking_1, ask, asking_2, queries, width, full)
 
 
+class Tensors(NamedTuple):
+    """Queries, keys and values, or the gradients of them, as views of what lies side by side."""
+
+    query: Tensor  # [B, H, T, K]
+    key: Tensor  # [B, H, S, K]
+    value: Tensor  # [B, H, S, K]
+
+    @classmethod
+    def of(cls, asking: Tensor, telling: Tensor | None, heads: int) -> Tensors:
+        """[B, T, 3 * W], or [B, T, W] and [B, S, 2 * W]; their last dimensions are dense."""
+        if telling is None:
+            return cls(*_by_head(asking, 3, heads))
+        return cls(*_by_head(asking, 1, heads), *_by_head(telling, 2, heads))
+
+
 @torch.library.custom_op(
     "regard::row_attention",
     mutates_args=(),
-    schema="(Tensor query, Tensor key, Tensor value, Tensor allowed) -> (Tensor, Tensor)",
+    schema="(Tensor asking, Tensor? telling, Tensor allowed, int heads) -> (Tensor, Tensor)",
 )
-def _row_attention(query: Tensor, key: Tensor, value: Tensor, allowed: Tensor) -> tuple[Tensor, Tensor]:
-    """[B, H, T, K], [B, H, S, K] twice, [B, 1, T or 1, S] -> the answers [B, H, T, K], and [B, H, T], for the gradient:
-    the logarithm to the base of 2 of each query's sum of exponentials.
+def _row_attention(asking: Tensor, telling: Tensor | None, allowed: Tensor, heads: int) -> tuple[Tensor, Tensor]:
+    """Queries, keys and values [B, T, 3 * W], or queries [B, T, W] and keys and values [B, S, 2 * W]; and [B, 1, T or
+    1, S] -> the answers [B, T, W], and [B, H, T], for the gradient: the logarithm to the base of 2 of each query's sum
+    of exponentials.
     """
-    out, normalisers = _empty(query), query.new_empty(query.shape[:3], dtype=torch.float32)
-    rows, heads, queries, width = query.shape
+    answers, normalisers = _empty(asking, telling, heads)
+    query, key, value = Tensors.of(asking.contiguous(), None if telling is None else telling.contiguous(), heads)
+    (out,) = _by_head(answers, 1, heads)
+    rows, _, queries, width = query.shape
     tile = _power_of_2(min(queries, FORWARD.queries))
     blocks = triton.cdiv(queries, tile)
     kernel: Any = _attend
@@ -138,64 +159,81 @@ def _row_attention(query: Tensor, key: Tensor, value: Tensor, allowed: Tensor) -
         *query.stride()[:3], *key.stride()[:3], *value.stride()[:3], *_strides_of_mask(allowed), *out.stride()[:3],
         blocks=blocks, **_sizes(query, key, tile), **_options(FORWARD),
     )  # fmt: skip
-    return out, normalisers
+    return answers, normalisers
 
 
 @_row_attention.register_fake
-def _(query: Tensor, _key: Tensor, _value: Tensor, _allowed: Tensor) -> tuple[Tensor, Tensor]:
-    return _empty(query), query.new_empty(query.shape[:3], dtype=torch.float32)
+def _(asking: Tensor, telling: Tensor | None, _allowed: Tensor, heads: int) -> tuple[Tensor, Tensor]:
+    return _empty(asking, telling, heads)
 
 
 @torch.library.custom_op(
     "regard::row_attention_backward",
     mutates_args=(),
-    schema="(Tensor gradient, Tensor query, Tensor key, Tensor value, Tensor allowed, Tensor normalisers)"
-    " -> (Tensor, Tensor, Tensor)",
+    schema="(Tensor gradient, Tensor asking, Tensor? telling, Tensor allowed, Tensor normalisers, int heads)"
+    " -> (Tensor, Tensor)",
 )
 def _row_attention_backward(
-    gradient: Tensor, query: Tensor, key: Tensor, value: Tensor, allowed: Tensor, normalisers: Tensor
-) -> tuple[Tensor, Tensor, Tensor]:
-    """The gradients of queries, keys and values."""
-    gradient = gradient if gradient.stride(3) == 1 else gradient.contiguous()
-    for_queries, for_keys, for_values = _empty(query), _empty(key), _empty(value)
-    rows, heads, queries, width = query.shape
+    gradient: Tensor, asking: Tensor, telling: Tensor | None, allowed: Tensor, normalisers: Tensor, heads: int
+) -> tuple[Tensor, Tensor]:
+    """The gradients of what asked and of what told, as they came; [0] where all came as one."""
+    for_asking, for_telling = _empty_gradients(asking, telling)
+    query, key, value = Tensors.of(asking.contiguous(), None if telling is None else telling.contiguous(), heads)
+    for_query, for_key, for_value = Tensors.of(for_asking, None if telling is None else for_telling, heads)
+    (wanted,) = _by_head(gradient.contiguous(), 1, heads)
+    rows, _, queries, width = query.shape
     scale, total, tile = 1 / math.sqrt(width), rows * heads, _power_of_2(queries)
     fits = BACKWARD.lasting > 0 and width <= _MEMORY and query.element_size() == 2
     room = BACKWARD.lasting * (LONGEST // max(tile, _power_of_2(key.size(2))))
     programs = min(total, _multiprocessors(query.device) * room) if fits else total
     kernel: Any = _backward
     kernel[(programs,)](
-        query, key, value, allowed.view(torch.uint8), gradient, normalisers, for_queries, for_keys, for_values,
+        query, key, value, allowed.view(torch.uint8), wanted, normalisers, for_query, for_key, for_value,
         scale, scale * math.log2(math.e), triton.cdiv(total, programs), total, heads, queries, key.size(2),
         *query.stride()[:3], *key.stride()[:3], *value.stride()[:3], *_strides_of_mask(allowed),
-        *gradient.stride()[:3], *for_queries.stride()[:3], *for_keys.stride()[:3],
+        *wanted.stride()[:3], *for_query.stride()[:3], *for_key.stride()[:3],
         stages=BACKWARD.stages if fits else 1, **_sizes(query, key, tile), **_options(BACKWARD),
     )  # fmt: skip
-    return for_queries, for_keys, for_values
+    return for_asking, for_telling
 
 
 @_row_attention_backward.register_fake
 def _(
-    _gradient: Tensor, query: Tensor, key: Tensor, value: Tensor, _allowed: Tensor, _normalisers: Tensor
-) -> tuple[Tensor, Tensor, Tensor]:
-    return _empty(query), _empty(key), _empty(value)
+    _gradient: Tensor, asking: Tensor, telling: Tensor | None, _allowed: Tensor, _normalisers: Tensor, _heads: int
+) -> tuple[Tensor, Tensor]:
+    return _empty_gradients(asking, telling)
 
 
-def _keep(ctx: Any, inputs: tuple[Tensor, ...], output: tuple[Tensor, Tensor]) -> None:
-    ctx.save_for_backward(*inputs, output[1])
+def _keep(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor]) -> None:
+    asking, telling, allowed, ctx.heads = inputs
+    ctx.mark_non_differentiable(output[1])
+    ctx.set_materialize_grads(False)  # else what has no gradient would get zeros
+    ctx.save_for_backward(asking, telling, allowed, output[1])
 
 
-def _differentiate(ctx: Any, gradient: Tensor, _of_normalisers: Tensor) -> tuple[Tensor, Tensor, Tensor, None]:
-    return (*torch.ops.regard.row_attention_backward(gradient, *ctx.saved_tensors), None)
+def _differentiate(ctx: Any, gradient: Tensor, _none: None) -> tuple[Tensor, Tensor | None, None, None]:
+    for_asking, for_telling = torch.ops.regard.row_attention_backward(gradient, *ctx.saved_tensors, ctx.heads)
+    return for_asking, None if ctx.saved_tensors[1] is None else for_telling, None, None
 
 
 _row_attention.register_autograd(_differentiate, setup_context=_keep)
 
 
-def _empty(like: Tensor) -> Tensor:
-    """[B, H, T, K] that lies in memory as [B, T, H, K]."""
-    rows, heads, length, width = like.shape
-    return like.new_empty(rows, length, heads, width).transpose(1, 2)
+def _by_head(joined: Tensor, parts: int, heads: int) -> tuple[Tensor, ...]:
+    """[B, T, parts * W] -> [B, H, T, K] as often as there are parts."""
+    rows, length, width = joined.shape
+    split = joined.view(rows, length, parts, heads, width // (parts * heads))
+    return split.permute(2, 0, 3, 1, 4).unbind()
+
+
+def _empty(asking: Tensor, telling: Tensor | None, heads: int) -> tuple[Tensor, Tensor]:
+    rows, length, width = asking.shape
+    answers = asking.new_empty(rows, length, width // 3 if telling is None else width)
+    return answers, asking.new_empty(rows, heads, length, dtype=torch.float32)
+
+
+def _empty_gradients(asking: Tensor, telling: Tensor | None) -> tuple[Tensor, Tensor]:
+    return asking.new_empty(asking.shape), asking.new_empty((0,) if telling is None else telling.shape)
 
 
 def _strides_of_mask(allowed: Tensor) -> tuple[int, int]:
@@ -230,16 +268,19 @@ def agrees() -> bool:
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     half = torch.bfloat16 if device.type == "cuda" else torch.float16  # Triton's interpreter has no bf16
     draw = torch.Generator().manual_seed(0)
+    allowed = torch.rand(2, 1, LONGEST, LONGEST, generator=draw).to(device) < 0.3
+    allowed[..., 0] = True
+    pairs: list[tuple[Tensor, Tensor]] = []
     with torch.enable_grad(), torch.autocast(device.type, enabled=False):
-        drawn = (torch.randn(2, LONGEST, 2, 64, generator=draw).to(device, half) for _ in range(4))
-        query, key, value, gradient = (tensor.transpose(1, 2) for tensor in drawn)
-        allowed = torch.rand(2, 1, LONGEST, LONGEST, generator=draw).to(device) < 0.3
-        allowed[..., 0] = True
-        inputs = [tensor.requires_grad_() for tensor in (query, key, value)]
-        precise = query, key, value = [tensor.detach().float().requires_grad_() for tensor in inputs]
-        found: Tensor = torch.ops.regard.row_attention(*inputs, allowed)[0]
-        expected = F.scaled_dot_product_attention(query, key, value, attn_mask=allowed)
-        gradients = torch.autograd.grad(found, inputs, gradient)
-        wanted = torch.autograd.grad(expected, precise, gradient.float())
-    pairs = zip((found, *gradients), (expected, *wanted), strict=True)
+        for parts in ((3,), (1, 2)):
+            drawn = (torch.randn(2, LONGEST, 128 * part, generator=draw).to(device, half) for part in (*parts, 1))
+            *inputs, gradient = (tensor.requires_grad_() for tensor in drawn)
+            precise = [tensor.detach().float().requires_grad_() for tensor in inputs]
+            telling = None if len(parts) == 1 else inputs[1]
+            found = torch.ops.regard.row_attention(inputs[0], telling, allowed, 2)[0]
+            views = Tensors.of(precise[0], None if telling is None else precise[1], 2)
+            expected = F.scaled_dot_product_attention(*views, attn_mask=allowed).transpose(1, 2).flatten(2)
+            ours = torch.autograd.grad(found, inputs, gradient)
+            theirs = torch.autograd.grad(expected, precise, gradient.float())
+            pairs += zip((found, *ours), (expected, *theirs), strict=True)
     return all(torch.allclose(ours.float(), theirs, rtol=2e-2, atol=2e-2) for ours, theirs in pairs)

@@ -2,7 +2,8 @@
 
 For the few queries of a decoder's step attention is a kernel of our own on a GPU, and on a processor two small
 products: PyTorch's kernels work on larger tiles. For training with rows of up to 128 tokens it is another kernel of our
-own, and so are dropout, sum and normalisation after a sub-layer.
+own, and so are dropout, sum and normalisation after a sub-layer. There, one matrix product gives queries, keys and
+values side by side, and their gradients come back as they are: a product is the faster the larger it is.
 
 Shapes: B sentences, H heads, T queries, S keys, K width of a key and of a value, D = d_model.
 """
@@ -10,12 +11,17 @@ Shapes: B sentences, H heads, T queries, S keys, K width of a key and of a value
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
 from regard.kernels import trusted, works
+
+if TYPE_CHECKING:
+    from regard.models.transformer import MultiHeadAttention
 
 _MOST_QUERIES = 16
 _LONGEST_ROW = 128
@@ -33,17 +39,31 @@ def fused_attention(query: Tensor, key: Tensor, value: Tensor, allowed: Tensor |
         if query.is_cuda and _fits(query, key, value, allowed) and (kernel := trusted("attention")):
             attended: Tensor = kernel.attend(query, key, value, allowed)
             return attended
-    if allowed is not None and torch.is_grad_enabled() and query.is_cuda and query.dtype in _HALVES:
-        short = max(query.size(2), key.size(2)) <= _LONGEST_ROW
-        if short and _fits(query, key, value, allowed) and works("row_attention"):
-            answers: Tensor = torch.ops.regard.row_attention(query, key, value, allowed)[0]
-            return answers
     return F.scaled_dot_product_attention(query, key, value, attn_mask=allowed)
+
+
+def joint_attention(attention: MultiHeadAttention, x: Tensor, memory: Tensor, allowed: Tensor) -> Tensor | None:
+    """[B, T, D], [B, S, D] and [B, 1, T or 1, S] -> [B, T, H * K] what all heads found, before W^O.
+
+    None says that this is not for it: nobody learns, or somebody looks, or it is not on a GPU in half precision, or
+    the rows are long.
+    """
+    if attention.observer is not None or not _learns_on_a_gpu(x) or not _is_short(attention, x, memory, allowed):
+        return None
+    if not ((x.dtype in _HALVES or torch.is_autocast_enabled(x.device.type)) and works("row_attention")):
+        return None
+    telling = None
+    if x is memory:
+        asking = _side_by_side(x, (attention.query, attention.key, attention.value))
+    else:
+        asking, telling = attention.query(x), _side_by_side(memory, (attention.key, attention.value))
+    answers: Tensor = torch.ops.regard.row_attention(asking, telling, allowed, attention.heads)[0]
+    return answers
 
 
 def fused_residual(x: Tensor, y: Tensor, norm: nn.LayerNorm, dropout: nn.Dropout) -> Tensor:
     """[..., D] twice -> [..., D]: LayerNorm(x + dropout(y))."""
-    if torch.is_grad_enabled() and x.is_cuda and _carries(x, y) and works("residual"):
+    if _learns_on_a_gpu(x) and _carries(x, y) and works("residual"):
         drops = dropout.training and dropout.p > 0
         seed = torch.randint(2**62, (1,), device=x.device) if drops else None
         normalised: Tensor
@@ -53,9 +73,32 @@ def fused_residual(x: Tensor, y: Tensor, norm: nn.LayerNorm, dropout: nn.Dropout
     return normalised
 
 
+def _learns_on_a_gpu(x: Tensor) -> bool:
+    return torch.is_grad_enabled() and x.is_cuda
+
+
 def _carries(x: Tensor, y: Tensor) -> bool:
     """Whether our kernel can add them."""
     return x.dtype in _HALVES and x.dtype == y.dtype and x.shape == y.shape and _NARROWEST <= x.size(-1) <= _WIDEST
+
+
+def _is_short(attention: MultiHeadAttention, x: Tensor, memory: Tensor, allowed: Tensor) -> bool:
+    """Whether our kernel for training can hold it."""
+    width = attention.query.weight.size(0)
+    return (
+        width == attention.value.weight.size(0)
+        and width // attention.heads in _WIDTHS
+        and max(x.size(1), memory.size(1)) <= _LONGEST_ROW
+        and allowed.size(1) == 1
+        and allowed.stride(3) == 1
+    )
+
+
+def _side_by_side(x: Tensor, maps: Sequence[nn.Linear]) -> Tensor:
+    """[..., D] -> [..., the sum of all widths]: what the maps give, by one product."""
+    weight = torch.cat([each.weight for each in maps])
+    bias = None if maps[0].bias is None else torch.cat([each.bias for each in maps])
+    return F.linear(x, weight, bias)
 
 
 def _fits(query: Tensor, key: Tensor, value: Tensor, allowed: Tensor) -> bool:

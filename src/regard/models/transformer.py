@@ -21,7 +21,7 @@ from regard.errors import LengthError
 from regard.models.blocks import Blocks, padding_is_left_out, states_of_real_tokens
 from regard.models.cache import DecoderState
 from regard.models.dropout import Dropout
-from regard.models.fused import fused_attention, fused_residual
+from regard.models.fused import fused_attention, fused_residual, joint_attention
 from regard.models.linear import projection
 from regard.models.verbs import Architecture, AttentionName, Batch, Lookup, Observer, Rows
 from regard.models.vocabularies import vocabularies_fit
@@ -306,9 +306,8 @@ class MultiHeadAttention(nn.Module):
 
     def __init__(self, settings: TransformerSettings) -> None:
         super().__init__()
-        self.heads = settings.heads
+        self.heads, bias = settings.heads, settings.attention_bias
         self.observer: Observer | None = None
-        bias = settings.attention_bias
         self.query = projection(settings.d_model, settings.heads * settings.d_k, bias=bias)  # W^Q of all heads
         self.key = projection(settings.d_model, settings.heads * settings.d_k, bias=bias)  # W^K
         self.value = projection(settings.d_model, settings.heads * settings.d_v, bias=bias)  # W^V
@@ -318,7 +317,8 @@ class MultiHeadAttention(nn.Module):
         """[B, T, D] asks, memory [B, S, D] answers -> [B, T, D]."""
         if isinstance(allowed, Blocks):
             return self.output(allowed.attend(self.query(x), self.key(memory), self.value(memory)))
-        return self.attend(x, *self.keys_and_values(memory), allowed)
+        heads = joint_attention(self, x, memory, allowed)
+        return self.attend(x, *self.keys_and_values(memory), allowed) if heads is None else self.output(heads)
 
     def keys_and_values(self, memory: Tensor) -> tuple[Tensor, Tensor]:
         """[B, S, D] -> [B, H, S, K] twice."""
