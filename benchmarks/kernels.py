@@ -80,6 +80,19 @@ def loss(shapes: Shapes) -> Case:
     )
 
 
+def relu(shapes: Shapes, width: int) -> Case:
+    count = shapes.rows * shapes.length
+    sizes = (count, width), (4 * width, width), (4 * width,)
+    return Case(
+        f"product with bias and ReLU, {count:,} x {width:,} x {4 * width:,}",
+        "relu",
+        lambda x, weight, bias: torch.ops.regard.relu_product(x, weight, bias),
+        lambda x, weight, bias: F.linear(x, weight, bias).relu(),
+        [[_drawn(size, shapes) for size in sizes] for _ in range(SETS)],
+        [],
+    )
+
+
 def residual(shapes: Shapes, width: int, dropout: float) -> Case:
     count = shapes.rows * shapes.length
     sets = [
@@ -155,6 +168,7 @@ def main() -> None:
     cases: list[Callable[[], Case]] = [
         lambda: attention(shapes, *((2, 16) if tiny else (8, 64))),
         lambda: attention(shapes, *((4, 16) if tiny else (16, 64))),
+        *(lambda width=width: relu(shapes, width) for width in ((32,) if tiny else (512, 1024))),  # type: ignore[misc]
         lambda: loss(shapes),
         *(
             lambda width=width, dropout=dropout: residual(shapes, width, dropout)  # type: ignore[misc]

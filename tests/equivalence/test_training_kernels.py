@@ -297,6 +297,85 @@ def test_compiled_code_calls_the_residual_and_its_gradient() -> None:
         assert torch.equal(our, their)
 
 
+def relu(count: int, width: int, dtype: torch.dtype) -> list[Tensor]:
+    """What goes into a product, weight and bias, and a gradient of the result."""
+    torch.manual_seed(0)
+    shapes = (count, 48), (width, 48), (width,), (count, width)
+    return [torch.randn(shape, device=DEVICE).to(dtype).requires_grad_() for shape in shapes]
+
+
+@needs_triton
+@needs_a_place
+@pytest.mark.parametrize("dtype", [torch.float32, HALF])
+@pytest.mark.parametrize(("count", "width"), [(37, 24), (64, 256), (200, 1000), (1, 16)])
+def test_a_product_with_a_relu_and_its_gradients_are_those_of_the_plain_way(
+    count: int, width: int, dtype: torch.dtype
+) -> None:
+    assert kernels.works("relu")
+    *inputs, gradient = relu(count, width, dtype)
+    found = torch.ops.regard.relu_product(*inputs)
+    x, weight, bias = precise = [tensor.detach().double().requires_grad_() for tensor in inputs]
+    product = F.linear(x, weight, bias)
+    error = 1e-5 if dtype == torch.float32 else 1e-2
+    torch.testing.assert_close(found.double(), product.relu(), rtol=error, atol=20 * error)
+    ours = torch.autograd.grad(found, inputs, gradient)
+    theirs = torch.autograd.grad(product, precise, gradient.double() * (found > 0))
+    for our, their, given in zip(ours, theirs, inputs, strict=True):
+        assert our.dtype == given.dtype
+        torch.testing.assert_close(our.double(), their, rtol=error, atol=error * float(their.abs().max()))
+
+
+@needs_triton
+@needs_a_place
+def test_the_gradient_of_a_relus_bias_is_the_same_each_time_and_however_it_is_cut_up(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    from regard.kernels import relu as kernel
+
+    *inputs, gradient = relu(200, 300, HALF)
+    found = []
+    for tiling in (kernel.BACKWARD, kernel.BACKWARD, kernel.Tiling(rows=4, lanes=64, warps=1, lasting=16)):
+        monkeypatch.setattr(kernel, "BACKWARD", tiling)
+        found.append(torch.autograd.grad(torch.ops.regard.relu_product(*inputs), inputs, gradient))
+    for one, again, other in zip(*found, strict=True):
+        assert torch.equal(one, again)
+        torch.testing.assert_close(one, other, rtol=1e-2, atol=1e-2)
+
+
+@needs_triton
+@needs_a_place
+def test_compiled_code_calls_the_product_with_a_relu_and_its_gradient() -> None:
+    *inputs, gradient = relu(24, 48, HALF)
+
+    def activate(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
+        assert kernels.works("relu")
+        found: Tensor = torch.ops.regard.relu_product(x, weight, bias)
+        return found
+
+    compiled = torch.compile(activate, fullgraph=True, dynamic=False, backend="aot_eager")(*inputs)
+    plain = activate(*inputs)
+    assert torch.equal(compiled, plain)
+    ours = torch.autograd.grad(compiled, inputs, gradient)
+    for our, their in zip(ours, torch.autograd.grad(plain, inputs, gradient), strict=True):
+        assert torch.equal(our, their)
+
+
+@needs_triton
+@needs_a_place
+def test_the_operations_of_a_product_with_a_relu_are_what_they_tell_the_compiler() -> None:
+    assert kernels.works("relu")
+    *inputs, gradient = relu(20, 40, torch.float32)
+    torch.library.opcheck(torch.ops.regard.relu_product, tuple(inputs))
+    result = torch.ops.regard.relu_product(*inputs).detach()
+    torch.library.opcheck(torch.ops.regard.relu_product_backward, (gradient.detach(), result))
+
+
+@pytest.mark.parametrize("kind", [torch.nn.ReLU, torch.nn.GELU])
+def test_an_activation_goes_the_plain_way_on_a_processor(kind: type[torch.nn.Module]) -> None:
+    linear, activation, x = torch.nn.Linear(16, 24), kind(), torch.randn(2, 3, 16)
+    assert torch.equal(fused.fused_activation(x, linear, activation), activation(linear(x)))
+
+
 @needs_triton
 @needs_a_place
 @pytest.mark.parametrize("keys", [12, 20])
@@ -411,7 +490,7 @@ def test_a_whole_model_and_its_gradients_are_those_of_the_plain_way(attention_bi
     model = transformer(d_model=128, heads=8, dtype=torch.float32, attention_bias=attention_bias).to(DEVICE)
     ours, used = states_and_gradients(model, way)
     theirs, none = states_and_gradients(model, "plain")
-    assert used == ({"row_attention", "residual"} if way == "half" else {"row_attention"})
+    assert used == ({"row_attention", "relu", "residual"} if way == "half" else {"row_attention"})
     assert not none
     for our, their in zip(ours, theirs, strict=True):
         error = 0.02 * float(their.abs().max()) + 0.005  # biases of keys have no gradient but what rounding makes
@@ -476,6 +555,6 @@ def test_on_a_gpu_a_residual_goes_through_the_kernel(p: float, monkeypatch: pyte
 
 
 @pytest.mark.skipif(find_spec("triton") is not None, reason="Triton is installed")
-@pytest.mark.parametrize("name", ["row_attention", "loss", "residual"])
+@pytest.mark.parametrize("name", ["row_attention", "relu", "residual", "loss"])
 def test_without_triton_no_kernel_works_and_nobody_is_warned(name: str) -> None:
     assert not kernels.works(name)

@@ -13,7 +13,12 @@ from importlib import import_module
 from importlib.util import find_spec
 from types import ModuleType
 
-_OPERATIONS = {"row_attention": "row_attention", "loss": "smoothed_cross_entropy", "residual": "residual_norm"}
+_OPERATIONS = {  # for training, by file; each has another for its gradient
+    "row_attention": "row_attention",
+    "relu": "relu_product",
+    "residual": "residual_norm",
+    "loss": "smoothed_cross_entropy",
+}
 
 
 @cache

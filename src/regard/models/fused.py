@@ -1,9 +1,10 @@
-"""Attention and the residual connection, each in one kernel: PyTorch's, or what is faster.
+"""Attention, activation and the residual connection, each in one kernel: PyTorch's, or what is faster.
 
 For the few queries of a decoder's step attention is a kernel of our own on a GPU, and on a processor two small
 products: PyTorch's kernels work on larger tiles. For training with rows of up to 128 tokens it is another kernel of our
 own, and so are dropout, sum and normalisation after a sub-layer. There, one matrix product gives queries, keys and
-values side by side, and their gradients come back as they are: a product is the faster the larger it is.
+values side by side, and their gradients come back as they are: a product is the faster the larger it is. And what
+comes after a product is done before it writes: bias and ReLU.
 
 Shapes: B sentences, H heads, T queries, S keys, K width of a key and of a value, D = d_model.
 """
@@ -59,6 +60,16 @@ def joint_attention(attention: MultiHeadAttention, x: Tensor, memory: Tensor, al
         asking, telling = attention.query(x), _side_by_side(memory, (attention.key, attention.value))
     answers: Tensor = torch.ops.regard.row_attention(asking, telling, allowed, attention.heads)[0]
     return answers
+
+
+def fused_activation(x: Tensor, linear: nn.Linear, activation: nn.Module) -> Tensor:
+    """[..., inputs] -> [..., outputs]: the activation of the linear map. A ReLU goes with the product."""
+    cuts = isinstance(activation, nn.ReLU) and linear.bias is not None
+    if cuts and _learns_on_a_gpu(x) and x.dtype in _HALVES and x.dtype == linear.weight.dtype and works("relu"):
+        result: Tensor = torch.ops.regard.relu_product(x.flatten(0, -2), linear.weight, linear.bias)
+        return result.view(*x.shape[:-1], -1)
+    activated: Tensor = activation(linear(x))
+    return activated
 
 
 def fused_residual(x: Tensor, y: Tensor, norm: nn.LayerNorm, dropout: nn.Dropout) -> Tensor:

@@ -21,7 +21,7 @@ from regard.errors import LengthError
 from regard.models.blocks import Blocks, padding_is_left_out, states_of_real_tokens
 from regard.models.cache import DecoderState
 from regard.models.dropout import Dropout
-from regard.models.fused import fused_attention, fused_residual, joint_attention
+from regard.models.fused import fused_activation, fused_attention, fused_residual, joint_attention
 from regard.models.linear import projection
 from regard.models.verbs import Architecture, AttentionName, Batch, Lookup, Observer, Rows
 from regard.models.vocabularies import vocabularies_fit
@@ -359,7 +359,7 @@ class FeedForward(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """[B, T, D] -> [B, T, D]."""
-        return self.outer(self.activation(self.inner(x)))
+        return self.outer(fused_activation(x, self.inner, self.activation))
 
 
 class Embedding(nn.Module):
