@@ -25,11 +25,11 @@ PRODUCT = "other matrix products"
 KINDS: dict[str, str] = {  # the first whose pattern is found
     "copies and casts": r"memcpy|memset",
     "optimiser": r"adam|multi_tensor|foreach|lpnorm|clip_grad",
-    "attention": r"^_attend|^_backward|fmha|flash|attention|sdpa|softmax_(?:warp|forward|backward)",
+    "attention": r"^_attend|fmha|flash|attention|sdpa|softmax_(?:warp|forward|backward)",
     "cross-entropy": r"^_lose|^_differ|entropy|logsumexp|log_softmax|nll|label_smooth|smoothed|(?:fused|_)loss",
     PRODUCT: r"gemm|nvjet|cutlass|cublas|xmma|wgmma|splitk|triton_tem|aten::(?:mm|addmm|bmm)|_mm_\d*$|matmul",
-    "LayerNorm, dropout, residual": r"layer_?norm|dropout|residual|rsqrt|var_mean|bernoulli|philox",
-    "ReLU and biases": r"relu|threshold|clamp_min|gelu|silu|bias|fused_sum|_sum_\d+$|reduce_kernel",
+    "LayerNorm, dropout, residual": r"^_normalise|layer_?norm|dropout|residual|rsqrt|var_mean|bernoulli|philox",
+    "ReLU and biases": r"^_cut|relu|threshold|clamp_min|gelu|silu|bias|fused_sum|_sum_\d+$|reduce_kernel",
     "embedding": r"embedding|index_put|index_add|index_select|scatter|gather|sort|radix|unique|segment",
     "rest: masks, seeds, sums": r"eq_|bitwise|logical|tril|arange|inductor_seeds|distribution|mul_sum|where",
 }

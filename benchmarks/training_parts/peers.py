@@ -1,7 +1,8 @@
 """The same model in other libraries, in a plain loop: padded batches, autocast to bf16, fused Adam.
 
 They get what helps them: batches sorted well and on the GPU already, no number fetched from it, and only the dropout
-that ours has (torch.nn's layers would drop attention weights and inner activations as well).
+that ours has (torch.nn's layers would drop attention weights and inner activations as well). A module keeps no float:
+with shapes that vary, compiled code would hold it on the processor, and PyTorch would try a C++ compiler for minutes.
 """
 
 from __future__ import annotations
@@ -27,9 +28,8 @@ class TorchTransformer(nn.Module):
     def __init__(self, settings: TransformerSettings, longest: int) -> None:
         super().__init__()
         width = settings.d_model
-        self.scale = math.sqrt(width)
         self.embedding = nn.Embedding(settings.target_vocabulary, width)
-        nn.init.normal_(self.embedding.weight, std=1 / self.scale)
+        nn.init.normal_(self.embedding.weight, std=1 / math.sqrt(width))
         self.layers = nn.Transformer(
             width, settings.heads, settings.encoder_layers, settings.decoder_layers, settings.d_ff, dropout=DROPOUT,
             batch_first=True,
@@ -46,9 +46,9 @@ class TorchTransformer(nn.Module):
                 module.dropout.p = 0.0
 
     def forward(self, batch: Batch) -> Tensor:
-        length = batch.target.tokens.size(1)
+        length, scale = batch.target.tokens.size(1), math.sqrt(self.embedding.embedding_dim)
         source, target = (
-            self.dropout(self.embedding(side.tokens) * self.scale + self.positions[: side.tokens.size(1)])
+            self.dropout(self.embedding(side.tokens) * scale + self.positions[: side.tokens.size(1)])
             for side in batch[:2]
         )
         no_source, no_target = (side.segments == 0 for side in batch[:2])

@@ -1,5 +1,6 @@
 """What benchmarks/training_gpu.py counts and compares: all but the time, which depends on the machine."""
 
+import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -8,17 +9,20 @@ import numpy as np
 import pytest
 import torch
 
+from regard import kernels
 from regard.batches.corpus import StoredCorpus
+from regard.batches.rows import batch_of
 
 
 @pytest.fixture(scope="module")
 def parts() -> Any:
     sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
     try:
-        from training_parts import breakdown, corpora, ours, scale, work
+        from training_parts import breakdown, corpora, ours, peers, scale, work
     finally:
         sys.path.pop(0)
-    return {"breakdown": breakdown, "corpora": corpora, "ours": ours, "scale": scale, "work": work}
+    modules = breakdown, corpora, ours, peers, scale, work
+    return {module.__name__.rpartition(".")[2]: module for module in modules}
 
 
 @pytest.fixture(scope="module")
@@ -39,7 +43,6 @@ def test_a_step_of_the_base_model_on_full_rows_is_9_3_teraflops(parts: Any) -> N
 def test_operations_are_those_that_pytorch_counts(parts: Any) -> None:
     from torch.utils.flop_counter import FlopCounterMode
 
-    from regard.batches.rows import batch_of
     from regard.models.transformer import Transformer
 
     settings = parts["scale"].TINY.settings("base", dropout=0.0)
@@ -92,6 +95,13 @@ def test_a_learnable_corpus_replaces_each_id_by_another(parts: Any, tmp_path: Pa
         ("triton_poi_fused_threshold_backward_7", 80, "ReLU and biases"),
         ("triton_poi_fused_embedding_dense_backward_1", 40, "embedding"),
         ("void at::native::multi_tensor_apply_kernel<FusedAdamMathFunctor>", 400, "optimiser"),
+        ("_attend", 50, "attention"),
+        ("_attend_backward", 90, "attention"),
+        ("_normalise", 27, "LayerNorm, dropout, residual"),
+        ("_normalise_backward", 30, "LayerNorm, dropout, residual"),
+        ("_cut", 75, "ReLU and biases"),
+        ("_lose", 470, "cross-entropy"),
+        ("_differ", 930, "cross-entropy"),
         ("Memcpy DtoD (Device -> Device)", 9, "copies and casts"),
         ("something else", 1, "not recognised"),
     ],
@@ -99,6 +109,21 @@ def test_a_learnable_corpus_replaces_each_id_by_another(parts: Any, tmp_path: Pa
 def test_kernels_are_told_apart_by_their_names(parts: Any, name: str, microseconds: float, kind: str) -> None:
     kernel = parts["breakdown"].Kernel(name, 0.0, microseconds)
     assert parts["breakdown"].kind_of(kernel) == kind
+
+
+def test_the_kernels_of_training_are_all_recognised(parts: Any) -> None:
+    named = set()
+    for file in ("row_attention", "relu", "residual", "loss"):
+        text = (Path(kernels.__path__[0]) / f"{file}.py").read_text()
+        named |= set(re.findall(r"kernel: Any = (\w+)\n", text))
+    assert len(named) == 7
+    for name in named:
+        assert parts["breakdown"].kind_of(parts["breakdown"].Kernel(name, 0.0, 50.0)) != "not recognised"
+
+
+def test_a_peer_keeps_no_number_that_compiled_code_would_hold_on_the_processor(parts: Any) -> None:
+    peer = parts["peers"].TorchTransformer(parts["scale"].TINY.settings("base"), 64)
+    assert not [name for name, value in vars(peer).items() if isinstance(value, float)]
 
 
 def test_time_in_which_two_kernels_run_counts_once(parts: Any) -> None:

@@ -84,7 +84,7 @@ def _normalise(  # type: ignore[no-untyped-def]
 
 
 @triton.jit  # type: ignore[untyped-decorator]
-def _backward(  # type: ignore[no-untyped-def]
+def _normalise_backward(  # type: ignore[no-untyped-def]
     gradient, added, statistics, weight, seed, for_x, for_y, sums, dropped, scale, rows, blocks,
     width: tl.constexpr, tile: tl.constexpr, deep: tl.constexpr, lanes: tl.constexpr, full: tl.constexpr,
     drops: tl.constexpr, stages: tl.constexpr,
@@ -170,7 +170,7 @@ def _residual_norm_backward(
     dropped = _dropped(seed, p)
     sizes = _sizes(added, BACKWARD)
     blocks = triton.cdiv(statistics.size(1), sizes["tile"])
-    kernel: Any = _backward
+    kernel: Any = _normalise_backward
     kernel[(sums.size(0),)](
         gradient.contiguous(), added, statistics, weight.contiguous(), seed, for_x, for_y, sums,
         dropped, _LEVELS / (_LEVELS - dropped), statistics.size(1), blocks,

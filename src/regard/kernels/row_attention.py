@@ -88,7 +88,7 @@ def _attend(  # type: ignore[no-untyped-def]
 
 
 @triton.jit  # type: ignore[untyped-decorator]
-def _backward(  # type: ignore[no-untyped-def]
+def _attend_backward(  # type: ignore[no-untyped-def]
     query, key, value, allowed, gradient, normalisers, query_gradient, key_gradient, value_gradient,
     scale, base_2_scale, turns, total, heads, queries, keys,
     query_0, query_1, query_2, key_0, key_1, key_2, value_0, value_1, value_2, allowed_0, allowed_2,
@@ -186,7 +186,7 @@ def _row_attention_backward(
     fits = BACKWARD.lasting > 0 and width <= _MEMORY and query.element_size() == 2
     room = BACKWARD.lasting * (LONGEST // max(tile, _power_of_2(key.size(2))))
     programs = min(total, _multiprocessors(query.device) * room) if fits else total
-    kernel: Any = _backward
+    kernel: Any = _attend_backward
     kernel[(programs,)](
         query, key, value, allowed.view(torch.uint8), wanted, normalisers, for_query, for_key, for_value,
         scale, scale * math.log2(math.e), triton.cdiv(total, programs), total, heads, queries, key.size(2),
