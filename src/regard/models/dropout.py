@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
@@ -31,9 +32,10 @@ class _Drop(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, x: Tensor, dropped: int) -> Tensor:
         count = x.numel()
-        numbers = torch.empty((count + 3) // 4, dtype=torch.int64).random_(-(2**63), None)
-        levels = numbers.view(torch.int16)[:count].view(x.shape)
-        scale = (levels >= dropped - _LEVELS // 2).to(x.dtype).mul_(_LEVELS / (_LEVELS - dropped))
+        draw = np.random.SFC64(torch.randint(2**62, ()).item())
+        numbers = torch.from_numpy(draw.random_raw((count + 3) // 4).view(np.int16))
+        levels = numbers[:count].view(x.shape)
+        scale = torch.ge(levels, dropped - _LEVELS // 2, out=torch.empty_like(x)).mul_(_LEVELS / (_LEVELS - dropped))
         ctx.save_for_backward(scale)
         return x * scale
 
