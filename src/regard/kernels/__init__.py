@@ -2,7 +2,7 @@
 
 Whoever uses one has a plain way beside it, and asks `trusted` first: a kernel is tried on this machine before it is
 used, and where it does not compile or does not agree, the plain way goes on. Kernels for training are operations of
-PyTorch with a gradient, so that compiled code can call them; there, `works` asks.
+PyTorch with a gradient, so that compiled code can call them; there, `works` asks, and `introduce` comes before it.
 """
 
 from __future__ import annotations
@@ -12,6 +12,8 @@ from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
 from types import ModuleType
+
+_OPERATIONS = {"row_attention": "row_attention", "loss": "smoothed_cross_entropy", "residual": "residual_norm"}
 
 
 @cache
@@ -38,3 +40,24 @@ def works(name: str) -> bool:
 # While PyTorch compiles, it asks this once and keeps the answer, instead of looking into it. That is all that
 # torch.compiler.assume_constant_result does, but naming it would import the whole compiler.
 works.__dict__["_dynamo_marked_constant"] = True
+
+
+def introduce() -> None:
+    """Makes the operations for training known to PyTorch's compiler, which calls them as they are.
+
+    It would learn that by itself where it meets one. But PyTorch 2.11 then describes for its log all that led there,
+    and the description doubles with each layer.
+    """
+    operations = [operation for file, operation in _OPERATIONS.items() if works(file)]
+    if not operations:
+        return
+    import torch
+    from torch._inductor.lowering import lowerings, make_fallback, tag_to_layout_constraint
+    from torch._library.utils import get_layout_constraint_tag
+
+    for name in operations:
+        for way in (name, f"{name}_backward"):
+            known = getattr(torch.ops.regard, way).default
+            if known not in lowerings:
+                constraint = tag_to_layout_constraint(get_layout_constraint_tag(known))
+                make_fallback(known, constraint)  # type: ignore[no-untyped-call]

@@ -25,6 +25,7 @@ from regard.models.verbs import Architecture, AttentionName, Batch, Lookup, Obse
 from regard.models.words import LimitedPositions, WordModel, Words, WordSettings, something_to_see
 
 _HALF = math.sqrt(0.5)
+_SMALL = 0.1  # section 3.5: vectors of words and positions start so small that attention starts out even
 
 
 class ConvS2SSettings(WordSettings):
@@ -69,13 +70,13 @@ class ConvS2S(WordModel):
         """[B, T, D] the decoder's output at each position of the target."""
         target = batch.target
         x = self.words.said(target.tokens, target.positions)
-        x = self.dropout(x + self.target_positions(target.positions))
+        x = self.dropout((x + self.target_positions(target.positions)) * _SMALL)
         return self.decoder(x, self.encode(batch.source))
 
     def encode(self, source: Rows) -> Memory:
         """The source, with words and positions beside what the encoder made of them."""
         x, real = self.words.read(source), source.segments != 0
-        x = self.dropout(x + self.source_positions(source.positions))
+        x = self.dropout((x + self.source_positions(source.positions)) * _SMALL)
         keys = self.encoder(x, real)
         keys = keys.detach() + (keys - keys.detach()) / self.settings.decoder_layers  # each layer adds to its gradient
         scale = real.sum(dim=1).clamp(min=1).to(x.dtype).sqrt()[:, None, None]
@@ -92,7 +93,7 @@ class ConvS2S(WordModel):
     def step(self, tokens: Tensor, state: Kept) -> tuple[Tensor, Kept]:
         """[R] the words said last -> [R, V] logits for the next."""
         x = self.words.said(tokens, state.positions)
-        x = self.dropout(x + self.target_positions.of_next(state.positions))
+        x = self.dropout((x + self.target_positions.of_next(state.positions)) * _SMALL)
         states, windows = self.decoder.step(x, state)
         return self.logits(states), state.after(windows)
 

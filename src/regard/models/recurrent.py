@@ -264,4 +264,4 @@ def _with(sentences: PackedSequence, data: Tensor) -> PackedSequence:
     return PackedSequence(data, *sentences[1:])
 
 
-ARCHITECTURE = Architecture(RecurrentSettings, Recurrent, shares_rows=False)
+ARCHITECTURE = Architecture(RecurrentSettings, Recurrent, shares_rows=False, captured=False)  # asks for lengths

@@ -170,4 +170,5 @@ class Architecture(NamedTuple):
     build: Callable[[Any], Model[Any, Any]]
     shares_rows: bool = True  # whether a row can hold several sentences; else each gets a row of its own
     rounds: bool = False  # whether it trains as well with all of its weights and states rounded to bf16
+    captured: bool = True  # whether a step does the same for all batches of a shape, so that a GPU can repeat it
     longest: Callable[[Any], int | None] = any_length  # tokens of the longest sentence by its settings

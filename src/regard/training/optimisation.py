@@ -11,6 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from regard import kernels
 from regard.batches.rows import Batch, Rows
 from regard.errors import TrainingError
 from regard.models.verbs import Model
@@ -60,6 +61,7 @@ class Optimisation:
         precision: Precision,
         processes: Processes,
         say: Say,
+        captured: bool = True,
     ) -> None:
         self.settings, self.say = settings, say
         self.device, self.precision, self.processes = device, precision, processes
@@ -68,7 +70,7 @@ class Optimisation:
         self.scaler = torch.amp.GradScaler(device.type, init_scale=_FIRST_SCALE, enabled=precision.name == "fp16")
         on_a_gpu = device.type == "cuda"
         self.captures: Captures | None = None
-        if on_a_gpu and processes.ranks == 1 and not self.scaler.is_enabled():
+        if on_a_gpu and captured and processes.ranks == 1 and not self.scaler.is_enabled():
             self.captures = Captures(gradients=self._backward, update=self._update, forget=self._forget)
         self.adam = torch.optim.Adam(
             self.weights.values(),
@@ -83,6 +85,7 @@ class Optimisation:
             LossOf(model, label_smoothing=settings.label_smoothing, consistency=settings.consistency)
         )
         if worth_compiling(device, settings.compile, work=self._work()):
+            kernels.introduce()
             loss.compile(dynamic=False, options=_COMPILING)
         self.loss = processes.together(loss, device)
 

@@ -19,7 +19,7 @@ import torch
 from regard import modelfolder, models
 from regard.batches.loader import Loader, LoaderSettings
 from regard.errors import TrainingError
-from regard.models.verbs import Model
+from regard.models.verbs import Architecture, Model
 from regard.settings import Settings
 from regard.tokens import Tokenisers
 from regard.training.checkpoints import Checkpoints
@@ -48,7 +48,7 @@ def run(recipe: Recipe, around: Surroundings, *, reasons: list[str], resume: boo
     model, settings, architecture = _model(recipe, tokenisers, adapted)
     model = model.to(around.device)
     kind = models.architecture(architecture)
-    shares_rows, precision = kind.shares_rows, precision._replace(whole=kind.rounds)
+    precision = precision._replace(whole=kind.rounds)
     _check_disk(around.work, model, recipe)
     validation = Validation(
         model,
@@ -59,9 +59,9 @@ def run(recipe: Recipe, around: Surroundings, *, reasons: list[str], resume: boo
         device=around.device,
         precision=precision,
         processes=around.processes,
-        shares_rows=shares_rows,
+        shares_rows=kind.shares_rows,
     )
-    trainer = _trainer(recipe, around, model, settings, corpora, precision, shares_rows=shares_rows)
+    trainer = _trainer(recipe, around, model, settings, corpora, precision, kind)
     if resume and trainer.resume():
         around.journal.say(f"Going on after step {trainer.progress.step:,}.")
     if not trainer.run(validation.look):
@@ -105,14 +105,13 @@ def _trainer(
     settings: Settings,
     corpora: Corpora,
     precision: Precision,
-    *,
-    shares_rows: bool,
+    kind: Architecture,
 ) -> Trainer:
     training = recipe.training
     loader = LoaderSettings(
         batch_tokens=training.batch_tokens,
         row_lengths=training.row_lengths,
-        share_rows=shares_rows,
+        share_rows=kind.shares_rows,
         seed=training.seed,
     )
     optimisation = Optimisation(
@@ -122,6 +121,7 @@ def _trainer(
         precision=precision,
         processes=around.processes,
         say=around.journal.say,
+        captured=kind.captured,
     )
     return Trainer(
         optimisation,
