@@ -177,7 +177,7 @@ def _wider_heads(linear: nn.Linear, heads: int, width: int) -> tuple[Tensor, Ten
 
 def _wider_heads_in(linear: nn.Linear, heads: int, width: int) -> Tensor:
     """[D, H * K] -> [D, H * W]: the same for what a layer reads."""
-    by_head = linear.weight.unflatten(1, (heads, -1))
+    by_head = linear.weight.view(linear.weight.size(0), heads, -1)
     missing = by_head.new_zeros(by_head.size(0), heads, width - by_head.size(2))
     return torch.cat([by_head, missing], 2).flatten(1)
 
