@@ -16,9 +16,11 @@ from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional as F
 
 from regard.batches.rows import Batch, Rows
 from regard.kernels import works
+from regard.models.onednn import missing
 from regard.models.verbs import Model
 
 
@@ -39,25 +41,29 @@ def smoothed_cross_entropy(logits: Tensor, labels: Tensor, epsilon: float) -> tu
 
 
 class LeanCrossEntropy(torch.autograd.Function):
-    """The same sums for [P, V] on a CPU, where memory is slow: one pass forward, and a gradient written in place."""
+    """The same sums for [P, V] on a CPU, where memory is slow: all in the place of the logits, which are lost."""
 
     @staticmethod
     def forward(ctx: Any, logits: Tensor, labels: Tensor, epsilon: float) -> tuple[Tensor, Tensor]:
-        """[P, V] and [P] -> the sums of the smoothed and of the plain cross-entropy."""
-        logprobs = logits.log_softmax(dim=-1)
-        likelihood = -logprobs.gather(-1, labels[:, None]).sum()
-        ctx.save_for_backward(logprobs, labels)
+        """[P or more, V] and [P] -> the sums of the smoothed and of the plain cross-entropy."""
+        real = logits[: len(labels)]
+        said, highest, means = real.gather(-1, labels[:, None]).sum(), real.amax(-1), real.sum() / real.size(-1)
+        probabilities = torch.softmax(real, -1, out=real)
+        likelihood = (highest - probabilities.amax(-1).log()).sum() - said
+        ctx.save_for_backward(logits, labels)
         ctx.epsilon = epsilon
-        return (1 - epsilon) * likelihood - epsilon * logprobs.sum() / logits.size(-1), likelihood
+        return likelihood + epsilon * (said - means), likelihood
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None, None]:
         """The probabilities minus the smoothed labels. The plain cross-entropy is for people, and has no gradient."""
-        logprobs, labels = ctx.saved_tensors
-        scale, count = gradients[0], logprobs.size(-1)
-        gradient = logprobs.exp_().sub_(ctx.epsilon / count)
-        gradient.scatter_add_(1, labels[:, None], torch.full_like(gradient[:, :1], ctx.epsilon - 1))
-        return gradient.mul_(scale), None, None
+        gradient, labels = ctx.saved_tensors
+        scale = gradients[0]
+        real = gradient[: len(labels)]
+        torch.add(-scale * ctx.epsilon / real.size(-1), real, alpha=scale.item(), out=real)
+        real.scatter_add_(1, labels[:, None], scale.expand_as(labels)[:, None] * (ctx.epsilon - 1))
+        gradient[len(labels) :].zero_()
+        return gradient, None, None
 
 
 class LossOf(nn.Module):
@@ -74,7 +80,8 @@ class LossOf(nn.Module):
             return self._twice(batch)
         states, labels, real = self.model.states(batch), batch.labels, batch.target.segments != 0
         if states.device.type == "cpu":
-            logits = self.model.logits(states[real])
+            states = states[real]
+            logits = self.model.logits(F.pad(states, (0, 0, 0, missing(len(states)))))
             return Losses(*LeanCrossEntropy.apply(logits, labels[real], self.label_smoothing))  # type: ignore[no-untyped-call]
         logits = self.model.logits(states)
         if logits.is_cuda and logits.dtype != torch.float64 and works("loss"):
