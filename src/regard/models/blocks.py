@@ -3,11 +3,9 @@
 A GPU is fastest with rows of one length. A processor gains by leaving out what no loss depends on: padding, and the
 scores between sentences that share a row. So the real tokens of a batch are one long list, which is all that the
 position-wise parts of a model need. For attention alone, sentences of about equal length stand together in blocks.
-The list is filled up to a number of tokens that suits matrix products; what fills it up is seen by nobody, and no loss
-depends on it.
 
-Shapes: B rows of a batch, L tokens a row; P tokens of a side, all but the last few of them real, D width; in a block N
-sentences of W tokens, padded; H heads, K width of a head; R = the sum of N * H * W over all blocks.
+Shapes: B rows of a batch, L tokens a row; P real tokens of a side, D width; in a block N sentences of W tokens, padded;
+H heads, K width of a head; R = the sum of N * H * W over all blocks.
 """
 
 from __future__ import annotations
@@ -21,7 +19,6 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from regard.models.onednn import missing
 from regard.models.verbs import Batch, Rows
 
 if TYPE_CHECKING:
@@ -55,8 +52,8 @@ class Blocks(NamedTuple):
 
     @property
     def size(self) -> int:
-        """R + 1: the last place belongs to no block. What fills a list up stands there, and finds zeros."""
-        return self.blocks[-1].last + 1
+        """R."""
+        return self.blocks[-1].last
 
     def attend(self, query: Tensor, key: Tensor, value: Tensor) -> Tensor:
         """Section 3.2.1 for all heads: [P, H * K], and [P, H * K] of the other side twice -> [P, H * K]."""
@@ -73,7 +70,7 @@ class _Attention(torch.autograd.Function):
             _placed(x, places, blocks.size)
             for x, places in ((query, blocks.queries), (key, blocks.keys), (value, blocks.keys))
         )
-        attended, weights = _for_blocks(v), []
+        attended, weights = torch.empty_like(v), []
         for block, mask in zip(blocks.blocks, blocks.masks, strict=True):
             scores = _scaled(block.of(q), block.of(k).transpose(1, 2), q.size(1))
             scores.view(block.sentences, -1, block.width, block.width).add_(mask)
@@ -88,7 +85,7 @@ class _Attention(torch.autograd.Function):
         q, k, v, *weights = ctx.saved_tensors
         blocks: Blocks = ctx.blocks
         g = _placed(gradients[0], blocks.queries, blocks.size)
-        for_q, for_k, for_v = (_for_blocks(x) for x in (q, k, v))
+        for_q, for_k, for_v = (torch.empty_like(x) for x in (q, k, v))
         for block, weight in zip(blocks.blocks, weights, strict=True):
             torch.bmm(weight.transpose(1, 2), block.of(g), out=block.of(for_v))
             for_weights = torch.bmm(block.of(g), block.of(v).transpose(1, 2))
@@ -101,15 +98,8 @@ class _Attention(torch.autograd.Function):
         return q_.view(len(gradients[0]), -1), k_.view(count, -1), v_.view(count, -1), None
 
 
-def _for_blocks(like: Tensor) -> Tensor:
-    """What all blocks will write into."""
-    empty = torch.empty_like(like)
-    empty[-1] = 0
-    return empty
-
-
 def _placed(x: Tensor, places: Tensor, size: int) -> Tensor:
-    """[P, H * K] -> [R + 1, K], with zeros where there is no token."""
+    """[P, H * K] -> [R, K], with zeros where there is no token."""
     width = x.numel() // len(places)
     return x.new_zeros(size, width).index_copy_(0, places, x.reshape(-1, width))
 
@@ -138,10 +128,8 @@ class RealTokens:
             first += block.sentences
             real.append(_added(np.arange(block.width) < lengths[:, None, None, None], dtype))
             backwards.append(_added(np.tri(block.width, dtype=bool), dtype))
-        nowhere = blocks[-1].last
-        of_source, of_target = (side.places(starts, widths, heads, nowhere) for side in (source, target))
-        self.source, self.target = (_filled(side.tokens, by=0) for side in (source, target))
-        self.count = len(target.tokens)  # those after them only fill up
+        of_source, of_target = (side.places(starts, widths, heads) for side in (source, target))
+        self.source, self.target = torch.from_numpy(source.tokens), torch.from_numpy(target.tokens)
         self.of_source = Blocks(blocks, real, of_source, of_source)
         self.of_target = Blocks(blocks, backwards, of_target, of_target)
         self.of_target_over_source = Blocks(blocks, real, of_target, of_source)
@@ -149,7 +137,7 @@ class RealTokens:
     def rows(self, states: Tensor) -> Tensor:
         """[P, D] -> [B, L, D], with zeros for padding."""
         rows = states.new_zeros(self.shape.numel(), states.size(1))
-        return rows.index_copy(0, self.target[: self.count], states[: self.count]).view(*self.shape, -1)
+        return rows.index_copy(0, self.target, states).view(*self.shape, -1)
 
 
 class _Side(NamedTuple):
@@ -160,10 +148,10 @@ class _Side(NamedTuple):
     sentences: Numbers  # the number of its sentence
     lengths: Numbers  # of each sentence
 
-    def places(self, starts: Numbers, widths: Numbers, heads: int, nowhere: int) -> Tensor:
+    def places(self, starts: Numbers, widths: Numbers, heads: int) -> Tensor:
         """[P * H] the place of each head of each token, by where sentences start and how wide their blocks are."""
         first, step = starts[self.sentences] + self.positions, widths[self.sentences]
-        return _filled(first[:, None] + step[:, None] * np.arange(heads), by=nowhere).flatten()
+        return torch.from_numpy((first[:, None] + step[:, None] * np.arange(heads)).ravel())
 
 
 def padding_is_left_out(model: Transformer, batch: Batch) -> bool:
@@ -184,12 +172,6 @@ def states_of_real_tokens(model: Transformer, batch: Batch) -> Tensor:
     memory = model.encoder(x, real.of_source)
     x = model.embed_target(batch.target).flatten(0, 1)[real.target]
     return real.rows(model.decoder(x, memory, real.of_target, real.of_target_over_source))
-
-
-def _filled(numbers: Numbers, *, by: int) -> Tensor:
-    """As many rows as suit a product."""
-    more = np.full((missing(len(numbers)), *numbers.shape[1:]), by)
-    return torch.from_numpy(np.concatenate([numbers, more]))
 
 
 def _side(rows: Rows) -> _Side:

@@ -2,17 +2,7 @@
 
 from __future__ import annotations
 
-from torch import Tensor, nn
-
-from regard.models.onednn import product
-
-
-class Linear(nn.Linear):
-    """x W^T + b, as nn.Linear computes it, with the product that is fastest."""
-
-    def forward(self, x: Tensor) -> Tensor:
-        """[..., inputs] -> [..., outputs]."""
-        return product(x, self.weight, self.bias)
+from torch import nn
 
 
 def projection(inputs: int, outputs: int, *, bias: bool = True) -> nn.Linear:
@@ -21,7 +11,7 @@ def projection(inputs: int, outputs: int, *, bias: bool = True) -> nn.Linear:
     The paper does not say how its weights start. Post-norm needs sub-layers that neither drown nor vanish beside the
     unit variance that each normalisation leaves on the residual path.
     """
-    linear = Linear(inputs, outputs, bias=bias)
+    linear = nn.Linear(inputs, outputs, bias=bias)
     nn.init.xavier_uniform_(linear.weight)
     if bias:
         nn.init.zeros_(linear.bias)

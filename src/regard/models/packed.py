@@ -7,14 +7,13 @@ than float32 on a processor, the product is the ordinary one; and a weight that 
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from regard.models.linear import Linear
-from regard.models.onednn import can_pack, linear, pack_weight
 from regard.models.transformer import Embedding
 
 
@@ -31,8 +30,8 @@ class Packed:
             return F.linear(x, weight, bias)
         now = weight.data_ptr(), weight._version  # noqa: SLF001
         if self._packed is None or self._of != now:
-            self._packed, self._of = pack_weight(weight), now
-        return linear(x, self._packed, bias)
+            self._packed, self._of = _pack(weight), now
+        return _product(x, self._packed, bias)
 
     def __deepcopy__(self, _: dict[int, Any]) -> Packed:
         return Packed()  # what is packed cannot be copied
@@ -70,7 +69,27 @@ def pack(model: Any) -> None:
         return
     made: dict[int, nn.Module] = {}
     for name, module in list(model.named_modules(remove_duplicate=False)):
-        kind = {Linear: PackedLinear, Embedding: PackedEmbedding}.get(type(module))
+        kind = {nn.Linear: PackedLinear, Embedding: PackedEmbedding}.get(type(module))
         if kind:
             made[id(module)] = made.get(id(module)) or kind(module).train(module.training)
             model.set_submodule(name, made[id(module)])
+
+
+@cache
+def can_pack() -> bool:
+    """Whether this PyTorch has oneDNN, and its product is the product."""
+    x, weight, bias = torch.arange(6.0).view(2, 3), torch.arange(12.0).view(4, 3), torch.arange(4.0)
+    try:
+        return torch.equal(_product(x, _pack(weight), bias), F.linear(x, weight, bias))
+    except (AttributeError, RuntimeError):  # built without it, or for a processor that it does not know
+        return False
+
+
+def _pack(weight: Tensor) -> Tensor:
+    found: Tensor = torch.ops.mkldnn._reorder_linear_weight(weight.detach())  # noqa: SLF001
+    return found
+
+
+def _product(x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+    found: Tensor = torch.ops.mkldnn._linear_pointwise(x, weight, bias, "none", [], "")  # noqa: SLF001
+    return found

@@ -23,7 +23,6 @@ from regard.models.cache import DecoderState
 from regard.models.dropout import Dropout
 from regard.models.fused import fused_attention, fused_residual
 from regard.models.linear import projection
-from regard.models.onednn import product
 from regard.models.verbs import Architecture, AttentionName, Batch, Lookup, Observer, Rows
 from regard.models.vocabularies import vocabularies_fit
 from regard.settings import Settings
@@ -380,7 +379,7 @@ class Embedding(nn.Module):
 
     def logits(self, x: Tensor, bias: Tensor | None = None) -> Tensor:
         """[..., D] -> [..., V]."""
-        return product(x, self.weight, bias)
+        return F.linear(x, self.weight, bias)
 
 
 class Sinusoids(nn.Module):

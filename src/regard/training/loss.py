@@ -16,11 +16,9 @@ from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
-from torch.nn import functional as F
 
 from regard.batches.rows import Batch, Rows
 from regard.kernels import works
-from regard.models.onednn import missing
 from regard.models.verbs import Model
 
 
@@ -45,12 +43,11 @@ class LeanCrossEntropy(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, logits: Tensor, labels: Tensor, epsilon: float) -> tuple[Tensor, Tensor]:
-        """[P or more, V] and [P] -> the sums of the smoothed and of the plain cross-entropy."""
-        real = logits[: len(labels)]
-        said, highest, means = real.gather(-1, labels[:, None]).sum(), real.amax(-1), real.sum() / real.size(-1)
-        probabilities = torch.softmax(real, -1, out=real)
+        """[P, V] and [P] -> the sums of the smoothed and of the plain cross-entropy."""
+        said, highest, means = logits.gather(-1, labels[:, None]).sum(), logits.amax(-1), logits.sum() / logits.size(-1)
+        probabilities = torch.softmax(logits, -1, out=logits)
         likelihood = (highest - probabilities.amax(-1).log()).sum() - said
-        ctx.save_for_backward(logits, labels)
+        ctx.save_for_backward(probabilities, labels)
         ctx.epsilon = epsilon
         return likelihood + epsilon * (said - means), likelihood
 
@@ -59,10 +56,8 @@ class LeanCrossEntropy(torch.autograd.Function):
         """The probabilities minus the smoothed labels. The plain cross-entropy is for people, and has no gradient."""
         gradient, labels = ctx.saved_tensors
         scale = gradients[0]
-        real = gradient[: len(labels)]
-        torch.add(-scale * ctx.epsilon / real.size(-1), real, alpha=scale.item(), out=real)
-        real.scatter_add_(1, labels[:, None], scale.expand_as(labels)[:, None] * (ctx.epsilon - 1))
-        gradient[len(labels) :].zero_()
+        torch.add(-scale * ctx.epsilon / gradient.size(-1), gradient, alpha=scale.item(), out=gradient)
+        gradient.scatter_add_(1, labels[:, None], scale.expand_as(labels)[:, None] * (ctx.epsilon - 1))
         return gradient, None, None
 
 
@@ -80,8 +75,7 @@ class LossOf(nn.Module):
             return self._twice(batch)
         states, labels, real = self.model.states(batch), batch.labels, batch.target.segments != 0
         if states.device.type == "cpu":
-            states = states[real]
-            logits = self.model.logits(F.pad(states, (0, 0, 0, missing(len(states)))))
+            logits = self.model.logits(states[real])
             return Losses(*LeanCrossEntropy.apply(logits, labels[real], self.label_smoothing))  # type: ignore[no-untyped-call]
         logits = self.model.logits(states)
         if logits.is_cuda and logits.dtype != torch.float64 and works("loss"):
