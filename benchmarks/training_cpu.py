@@ -7,9 +7,9 @@ smoothing, Adam; batches of about 2,048 target tokens, and of 8,192, which is th
 process of its own, ours as `regard train` does; rounds alternate; medians of real target tokens a second.
 
 Ours packs rows. The peers pad batches of similar length, of every pool of 100 batches: once sorted by the length of the
-source, as is usual, once by the longer side, which is the best that padding can do. `--kept-memory` also lets the peers
-keep freed memory, as `regard train` does; a plain loop does not. Layers of torch.nn also drop attention weights and
-inner activations, as its documentation uses them; ours and Marian's do not.
+source, then of the target, as is usual, once by the longer side, which is the best that padding can do. They are the
+models of `training_parts`, with only the dropout that ours has. `--kept-memory` also lets the peers keep freed memory,
+as `regard train` does; a plain loop does not.
 """
 
 import argparse
@@ -24,14 +24,11 @@ from itertools import cycle
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import Any
 
 import torch
 from rich.console import Console
 from rich.table import Table
-from torch import Tensor, nn
-from torch.nn import functional as F
-from transformers import MarianConfig, MarianMTModel
+from torch import nn
 
 from regard.batches.corpus import StoredCorpus, store
 from regard.batches.loader import Loader, LoaderSettings
@@ -43,11 +40,21 @@ from regard.training.memory import keep_freed_memory
 from regard.training.optimisation import Optimisation
 from regard.training.precision import Precision
 from regard.training.settings import TrainingSettings
+from training_parts.peers import Marian, TorchTransformer, WithLoss
+from training_parts.scale import DROPOUT
 
 DATA = Path(os.environ.get("REGARD_DATA", Path(__file__).parents[2] / "shared" / "data"))
-SMOOTHING, DROPOUT = 0.1, 0.1
-SORTS = ("source", "both")
-PROGRAMS = ("Regard", *(f"{peer}, {sort}" for peer in ("Marian", "torch.nn") for sort in SORTS))
+SETTINGS = TransformerSettings(
+    source_vocabulary=8_000, target_vocabulary=8_000, encoder_layers=3, decoder_layers=3, d_model=256, d_ff=1024,
+    heads=4, dropout=DROPOUT,
+)  # type: ignore[call-arg]  # fmt: skip
+LONGEST = 512  # tokens of a sentence
+ORDERS: dict[str, Callable[[int, int], tuple[int, int]]] = {
+    "source": lambda source, target: (source, target),
+    "longer": lambda source, target: (max(source, target), target),
+}
+PEERS: dict[str, Callable[[TransformerSettings, int], nn.Module]] = {"Marian": Marian, "torch.nn": TorchTransformer}
+PROGRAMS = ("Regard", *(f"{peer}, {order}" for peer in PEERS for order in ORDERS))
 Step = Callable[[], int]  # trains on one batch, and says how many target tokens it had
 
 
@@ -56,22 +63,21 @@ def lines(language: str) -> list[str]:
         return [line.rstrip("\n") for line in file]
 
 
-def padded_batches(corpus: StoredCorpus, size: int, *, sort: str) -> list[Batch]:
-    """One sentence a row: pools of 100 shuffled batches, sorted by the length of the source or of the longer side."""
+def padded_batches(corpus: StoredCorpus, size: int, *, order: str) -> list[Batch]:
+    """One sentence a row: pools of 100 shuffled batches, sorted by the lengths of both sides."""
 
     def length(number: int) -> tuple[int, int]:
-        source, target = int(corpus.source.lengths[number]), int(corpus.target.lengths[number])
-        return (source, 0) if sort == "source" else (max(source, target), target)
+        return ORDERS[order](int(corpus.source.lengths[number]), int(corpus.target.lengths[number]))
 
     draw = random.Random(0)  # noqa: S311
-    order = list(range(len(corpus)))
-    draw.shuffle(order)
+    numbers = list(range(len(corpus)))
+    draw.shuffle(numbers)
     pool = 100 * size // int(corpus.target.lengths.mean())
     batches = []
-    for first in range(0, len(order), pool):
+    for first in range(0, len(numbers), pool):
         rows: list[list[tuple[list[int], list[int]]]] = []
         tokens = 0
-        for number in sorted(order[first : first + pool], key=length):
+        for number in sorted(numbers[first : first + pool], key=length):
             rows.append([(corpus.source.sentence(number), corpus.target.sentence(number))])
             tokens += int(corpus.target.lengths[number])
             if tokens >= size:
@@ -81,13 +87,9 @@ def padded_batches(corpus: StoredCorpus, size: int, *, sort: str) -> list[Batch]
     return batches
 
 
-def ours(corpus: StoredCorpus, vocabulary: int, size: int) -> Step:
-    settings = TransformerSettings(
-        source_vocabulary=vocabulary, target_vocabulary=vocabulary, encoder_layers=3, decoder_layers=3, d_model=256,
-        d_ff=1024, heads=4, dropout=DROPOUT,
-    )  # type: ignore[call-arg]  # fmt: skip
+def ours(corpus: StoredCorpus, size: int) -> Step:
     optimisation = Optimisation(
-        Transformer(settings), TrainingSettings(), device=torch.device("cpu"),
+        Transformer(SETTINGS), TrainingSettings(), device=torch.device("cpu"),
         precision=Precision("float32", None, ""), processes=Processes(), say=print,
     )  # fmt: skip
     stream = Loader(corpus, LoaderSettings(batch_tokens=size, row_lengths=(64, 128))).batches()
@@ -101,61 +103,19 @@ def ours(corpus: StoredCorpus, vocabulary: int, size: int) -> Step:
     return step
 
 
-class TorchTransformer(nn.Module):
-    """torch.nn.Transformer as its documentation uses it, with the embeddings, positions and output that it lacks."""
-
-    def __init__(self, vocabulary: int) -> None:
-        super().__init__()
-        self.embedding = nn.Embedding(vocabulary, 256)
-        self.layers = nn.Transformer(256, 4, 3, 3, 1024, dropout=DROPOUT, batch_first=True)
-        self.positions = nn.Parameter(torch.randn(512, 256) / 16)
-        self.causal = nn.Transformer.generate_square_subsequent_mask(512) < 0
-
-    def forward(self, batch: Batch) -> Tensor:
-        length = batch.target.tokens.size(1)
-        source, target = (
-            self.embedding(side.tokens) * 16 + self.positions[: side.tokens.size(1)] for side in batch[:2]
-        )
-        no_source, no_target = (side.segments == 0 for side in batch[:2])
-        states = self.layers(
-            source, target, tgt_mask=self.causal[:length, :length], src_key_padding_mask=no_source,
-            tgt_key_padding_mask=no_target, memory_key_padding_mask=no_source, tgt_is_causal=True,
-        )  # fmt: skip
-        return F.linear(states, self.embedding.weight)
-
-
-def marian(vocabulary: int) -> nn.Module:
-    config = MarianConfig(
-        vocab_size=vocabulary, d_model=256, encoder_layers=3, decoder_layers=3, encoder_attention_heads=4,
-        decoder_attention_heads=4, encoder_ffn_dim=1024, decoder_ffn_dim=1024, activation_function="relu",
-        scale_embedding=True, dropout=DROPOUT, attention_dropout=0.0, activation_dropout=0.0, pad_token_id=0,
-        eos_token_id=1, decoder_start_token_id=0, forced_eos_token_id=1,
-    )  # fmt: skip
-    return MarianMTModel(config)
-
-
-def peer(model: nn.Module, logits: Callable[[Any, Batch], Tensor], batches: list[Batch]) -> Step:
-    adam = torch.optim.Adam(model.parameters(), lr=1e-4, betas=(0.9, 0.98), eps=1e-9)
+def peer(model: nn.Module, batches: list[Batch]) -> Step:
+    loss = WithLoss(model).train()
+    adam = torch.optim.Adam(loss.parameters(), lr=1e-4, betas=(0.9, 0.98), eps=1e-9)
     stream: Iterator[Batch] = cycle(batches)
-    model.train()
 
     def step() -> int:
         batch = next(stream)
-        labels = batch.labels.masked_fill(batch.target.segments == 0, -100)
-        F.cross_entropy(logits(model, batch).flatten(0, 1), labels.flatten(), label_smoothing=SMOOTHING).backward()
+        loss(batch).backward()
         adam.step()
         adam.zero_grad()
         return batch.tokens
 
     return step
-
-
-def of_marian(model: Any, batch: Batch) -> Tensor:
-    mask = (batch.source.segments != 0).long()
-    result: Tensor = model(
-        input_ids=batch.source.tokens, attention_mask=mask, decoder_input_ids=batch.target.tokens, use_cache=False
-    ).logits
-    return result
 
 
 def filled(batches: list[Batch]) -> str:
@@ -174,15 +134,12 @@ def work(program: str, folder: str, size: int, kept_memory: bool, answers: Conne
         keep_freed_memory()
     corpus = StoredCorpus(Path(folder))
     if program == "Regard":
-        step = ours(corpus, 8_000, size)
+        step = ours(corpus, size)
     else:
-        name, _, sort = program.partition(", ")
-        batches = padded_batches(corpus, size, sort=sort)
+        name, _, order = program.partition(", ")
+        batches = padded_batches(corpus, size, order=order)
         print(f"{size} tokens a batch, {program}: batches are {filled(batches)}", flush=True)
-        if name == "Marian":
-            step = peer(marian(8_000), of_marian, batches)
-        else:
-            step = peer(TorchTransformer(8_000), lambda model, batch: model(batch), batches)
+        step = peer(PEERS[name](SETTINGS, LONGEST), batches)
     while answers.recv():
         began = time.perf_counter()
         tokens = sum(step() for _ in range(max(1, 4096 // size)))

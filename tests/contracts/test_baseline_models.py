@@ -1,6 +1,7 @@
 """The models that the Transformer replaced, through everything that Regard does with a model."""
 
 import json
+import math
 import re
 from pathlib import Path
 from typing import Any
@@ -41,10 +42,41 @@ def _parameters(table: dict[str, Any]) -> int:
     return sum(parameter.numel() for parameter in built.parameters())
 
 
+_BATCH = batch_of([[(list(range(2, 2 + length)), list(range(40, 40 + length)))] for length in (7, 12)], begin=0, end=1)
+
+
+def _built(name: str, device: str) -> Any:
+    table = presets.load(name).model | {"source_vocabulary": VOCABULARY, "target_vocabulary": VOCABULARY}
+    with torch.device(device):
+        return models.build(table.get("architecture", "transformer"), models.read_settings(table, where="model"))
+
+
 @pytest.mark.parametrize("name", PRESETS)
 def test_a_preset_has_as_many_parameters_as_small(name: str) -> None:
     assert presets.load(name).tables["tokeniser"]["vocabulary"] == VOCABULARY
     assert parameters(name) == pytest.approx(parameters("small"), rel=0.1)
+
+
+@pytest.mark.parametrize("name", ["small", *PRESETS])
+def test_a_model_begins_without_an_opinion(name: str) -> None:
+    """Else the first steps are spent on forgetting it, or lead nowhere."""
+    torch.manual_seed(0)
+    built = _built(name, "cpu").eval()
+    with torch.no_grad():
+        logits, batch = built(_BATCH), _BATCH
+    loss = torch.nn.functional.cross_entropy(logits.flatten(0, 1), batch.labels.flatten())
+    assert float(loss) == pytest.approx(math.log(VOCABULARY), abs=0.75)
+
+
+@pytest.mark.parametrize("name", ["small", *PRESETS])
+def test_a_model_is_captured_only_if_it_never_asks_for_numbers(name: str) -> None:
+    """A captured step is repeated with other numbers; on the device `meta`, none can be looked at."""
+    built, meta = _built(name, "meta"), torch.device("meta")
+    if models.architecture(presets.load(name).model.get("architecture", "transformer")).captured:
+        assert built(_BATCH.to(meta)).shape == (2, 13, VOCABULARY)
+    else:
+        with pytest.raises(NotImplementedError, match="meta"):
+            built(_BATCH.to(meta))
 
 
 @pytest.mark.parametrize("name", PRESETS)

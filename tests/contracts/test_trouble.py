@@ -1,6 +1,7 @@
 """What happens to long runs, injected: numbers that are none, memory and disks that are full."""
 
 import math
+import time
 from pathlib import Path
 from threading import Event as Flag
 from typing import Any
@@ -15,7 +16,7 @@ from regard.batches.rows import Batch, batch_of
 from regard.models.transformer import Transformer, TransformerSettings
 from regard.training.checkpoints import Checkpoints, Progress
 from regard.training.distribution import Processes
-from regard.training.events import Event, Journal, Said, Stepped, Validated
+from regard.training.events import Event, Journal, Said, Saved, Stepped, Validated
 from regard.training.loop import Trainer
 from regard.training.loss import LeanCrossEntropy, Losses, LossOf, smoothed_cross_entropy
 from regard.training.optimisation import Optimisation
@@ -154,6 +155,34 @@ def test_not_enough_memory_for_a_single_row_is_told(tmp_path: Path) -> None:
     run.optimisation.loss.forward = forward  # type: ignore[method-assign]
     with pytest.raises(TrainingError, match=r"not enough memory for a single row\.\n  Choose a smaller preset"):
         run.go()
+
+
+def test_training_goes_on_while_a_checkpoint_is_written_and_does_not_change_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (plain := Run(tmp_path / "plain")).go()
+    run, honest, reached = Run(tmp_path / "slow"), Checkpoints.save, []
+
+    def save(self: Checkpoints, progress: Progress, *rest: Any, **more: Any) -> Path:
+        until = time.monotonic() + 20
+        while run.trainer.progress.step <= progress.step < 12 and time.monotonic() < until:
+            time.sleep(0.001)
+        reached.append(run.trainer.progress.step)
+        return honest(self, progress, *rest, **more)
+
+    monkeypatch.setattr(Checkpoints, "save", save)
+    assert run.go()
+    assert [step > number for step, number in zip(reached, range(2, 12, 2), strict=False)] == [True] * 5
+    told = [event.step for event in run.view.events if isinstance(event, Saved)]
+    assert told == [2, 4, 6, 8, 10, 12]
+    kept = sorted(place.name for place in (tmp_path / "plain" / "checkpoints").glob("step-*"))
+    assert kept == ["step-00000008", "step-00000010", "step-00000012"]
+    for name in kept:
+        slow, fast = (
+            folder / "checkpoints" / name / "weights.safetensors" for folder in (tmp_path / "slow", tmp_path / "plain")
+        )
+        assert slow.read_bytes() == fast.read_bytes()
+    assert plain.trainer.progress.step == run.trainer.progress.step
 
 
 def test_a_full_disk_costs_a_checkpoint_and_not_the_last_good_one(

@@ -11,7 +11,7 @@ from torch import Tensor
 from regard.batches.rows import Batch
 from regard.models.blocks import padding_is_left_out
 from regard.models.transformer import Transformer
-from regard.training.loss import LossOf
+from regard.training.loss import LeanCrossEntropy, LossOf, smoothed_cross_entropy
 from regard.training.memory import keep_freed_memory
 from small import VOCABULARY, options, packed, padded, pairs, transformer
 
@@ -64,6 +64,24 @@ def test_whoever_looks_while_training_sees_the_weights_of_the_plain_way() -> Non
 def test_a_batch_without_a_token_has_a_loss_of_zero() -> None:
     batch = packed([[], []], length=8)
     assert LossOf(transformer(), label_smoothing=0.1).train()(batch).smoothed == 0
+
+
+@given(
+    labels=st.lists(st.integers(0, 6), max_size=40),
+    epsilon=st.sampled_from([0.0, 0.1]),
+    spread=st.sampled_from([1, 300]),
+)
+def test_the_lean_cross_entropy_is_the_plain_one_also_where_words_are_all_but_impossible(
+    labels: list[int], epsilon: float, spread: int
+) -> None:
+    logits = spread * torch.randn(len(labels), 7, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
+    one, other = logits.clone().requires_grad_(), logits.clone().requires_grad_()
+    words = torch.tensor(labels, dtype=torch.long)
+    lean = LeanCrossEntropy.apply(one * 1, words, epsilon)  # type: ignore[no-untyped-call]
+    plain = [sums.sum() for sums in smoothed_cross_entropy(other, words, epsilon)]
+    torch.testing.assert_close(list(lean), plain)
+    for_one, for_other = (torch.autograd.grad(3 * loss, x)[0] for loss, x in ((lean[0], one), (plain[0], other)))
+    torch.testing.assert_close(for_one, for_other)
 
 
 def test_keeping_freed_memory_can_be_said_twice() -> None:

@@ -149,7 +149,7 @@ def _specification(model: Transformer) -> Any:
 
 def _attention(ours: MultiHeadAttention, residual: Residual, theirs: Any, *, fused: Sequence[int]) -> None:
     """The four projections, those of the keys and values in one matrix with the queries', or without."""
-    d_k, d_v = (linear.out_features // ours.heads for linear in (ours.key, ours.value))
+    d_k, d_v = (linear.weight.size(0) // ours.heads for linear in (ours.key, ours.value))
     width = max(d_k, d_v)
     projections = [_wider_heads(linear, ours.heads, width) for linear in (ours.query, ours.key, ours.value)]
     projections.append((_wider_heads_in(ours.output, ours.heads, width), ours.output.bias))
@@ -177,7 +177,7 @@ def _wider_heads(linear: nn.Linear, heads: int, width: int) -> tuple[Tensor, Ten
 
 def _wider_heads_in(linear: nn.Linear, heads: int, width: int) -> Tensor:
     """[D, H * K] -> [D, H * W]: the same for what a layer reads."""
-    by_head = linear.weight.view(linear.out_features, heads, -1)
+    by_head = linear.weight.view(linear.weight.size(0), heads, -1)
     missing = by_head.new_zeros(by_head.size(0), heads, width - by_head.size(2))
     return torch.cat([by_head, missing], 2).flatten(1)
 

@@ -10,6 +10,7 @@ import math
 import resource
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from threading import Event as Flag
 from typing import NamedTuple
 
@@ -57,11 +58,14 @@ class Trainer:
         self._began = self._saved = time.monotonic()
         self._bad = self._failures = self._saved_step = 0
         self._begun: _Begun | None = None
+        self._writer = ThreadPoolExecutor(max_workers=1)
+        self._writing: _Writing | None = None
         self._norm = math.nan  # of the last gradient
         self._window = _Window(self.device)
 
     def resume(self) -> bool:
         """Goes back to the newest whole checkpoint, if there is one."""
+        self._written()
         found = self.checkpoints.newest(self.journal.say)
         if found is None:
             return False
@@ -84,6 +88,7 @@ class Trainer:
                 ended = self._follow(stream, validate)
             finally:
                 stream.close()
+                self._written()
         return ended
 
     def _follow(self, stream: Iterator[tuple[Batch, Place]], validate: Validate) -> bool | None:
@@ -98,6 +103,7 @@ class Trainer:
                 break
             if self._is_time_to_save():
                 self.save()
+            self._written(wait=False)
             if self.processes.any(self.stop.is_set(), self.device):
                 self.save(stopped=True)
                 return False
@@ -157,7 +163,8 @@ class Trainer:
         self.progress = self.progress.model_copy(update=update)
         self.journal.tell(told._replace(best=best))
         if best and self.processes.first:
-            self._try_to_write(lambda: self.checkpoints.save_best(self.progress, self.weights()))
+            progress, weights = self.progress, self.weights()
+            self._write(lambda: self.checkpoints.save_best(progress, weights))
         self._window.began += time.monotonic() - began  # it is not training that took so long
         patience = self.validation.patience
         if patience is None or self.progress.waited < patience:
@@ -180,28 +187,41 @@ class Trainer:
     def save(self, *, stopped: bool = False) -> None:
         """Writes a checkpoint. A failure costs nothing but this one, unless it happens again and again."""
         self._settle()
+        self._written()
         if self.processes.first and self.progress.step != self._saved_step:
-            began = time.monotonic()
+            began, progress, weights, moments = (
+                time.monotonic(),
+                self.progress,
+                self.weights(),
+                self.optimisation.moments(),
+            )
 
-            def write() -> None:
-                moments = self.optimisation.moments()
-                place = self.checkpoints.save(self.progress, self.weights(), moments, stopped=stopped)
-                self._saved_step = self.progress.step
+            def write() -> Saved:
+                place = self.checkpoints.save(progress, weights, moments, stopped=stopped)
                 self.checkpoints.prune(keep=self.settings.averaged_checkpoints)
-                self.journal.tell(Saved(self.progress.step, str(place), time.monotonic() - began))
+                return Saved(progress.step, str(place), time.monotonic() - began)
 
-            self._try_to_write(write)
+            self._write(write)
         self.processes.wait()
         self._saved = time.monotonic()
 
     def weights(self) -> dict[str, Tensor]:
-        """The weights as they are."""
-        return {name: weight.detach().cpu().contiguous() for name, weight in self.optimisation.weights.items()}
+        """A copy of the weights as they are."""
+        weights = self.optimisation.weights.items()
+        return {name: weight.detach().to("cpu", copy=True).contiguous() for name, weight in weights}
 
-    def _try_to_write(self, write: Callable[[], None]) -> None:
+    def _write(self, write: Callable[[], Saved | None]) -> None:
+        """Writes in another thread, while training goes on; one thing at a time."""
+        self._written()
+        self._writing = _Writing(self.progress.step, self._writer.submit(write))
+
+    def _written(self, *, wait: bool = True) -> None:
+        """Takes note of what became of the last thing that was to be written."""
+        if self._writing is None or not (wait or self._writing.future.done()):
+            return
+        (step, future), self._writing = self._writing, None
         try:
-            write()
-            self._failures = 0
+            saved = future.result()
         except (OSError, SafetensorError) as error:
             self._failures += 1
             why = getattr(error, "strerror", None) or str(error)
@@ -211,9 +231,14 @@ class Trainer:
                     "  The last good one is still there. Make room on the disk, and go on with --resume."
                 ) from None
             self.journal.say(
-                f"Step {self.progress.step}: the checkpoint could not be written: {why}.\n"
+                f"Step {step}: the checkpoint could not be written: {why}.\n"
                 "  The last good one is still there, and training goes on. Make room on the disk."
             )
+            return
+        self._failures = 0
+        if saved:
+            self._saved_step = saved.step
+            self.journal.tell(saved)
 
     def _go_back(self) -> None:
         """To the last good checkpoint, with a lower rate."""
@@ -265,6 +290,13 @@ class _Begun(NamedTuple):
     update: Update
     tokens: int
     place: str  # of its batch in the corpus
+
+
+class _Writing(NamedTuple):
+    """What another thread writes of this step."""
+
+    step: int
+    future: Future[Saved | None]
 
 
 class _Window:

@@ -39,25 +39,26 @@ def smoothed_cross_entropy(logits: Tensor, labels: Tensor, epsilon: float) -> tu
 
 
 class LeanCrossEntropy(torch.autograd.Function):
-    """The same sums for [P, V] on a CPU, where memory is slow: one pass forward, and a gradient written in place."""
+    """The same sums for [P, V] on a CPU, where memory is slow: all in the place of the logits, which are lost."""
 
     @staticmethod
     def forward(ctx: Any, logits: Tensor, labels: Tensor, epsilon: float) -> tuple[Tensor, Tensor]:
         """[P, V] and [P] -> the sums of the smoothed and of the plain cross-entropy."""
-        logprobs = logits.log_softmax(dim=-1)
-        likelihood = -logprobs.gather(-1, labels[:, None]).sum()
-        ctx.save_for_backward(logprobs, labels)
+        said, highest, means = logits.gather(-1, labels[:, None]).sum(), logits.amax(-1), logits.sum() / logits.size(-1)
+        probabilities = torch.softmax(logits, -1, out=logits)
+        likelihood = (highest - probabilities.amax(-1).log()).sum() - said
+        ctx.save_for_backward(probabilities, labels)
         ctx.epsilon = epsilon
-        return (1 - epsilon) * likelihood - epsilon * logprobs.sum() / logits.size(-1), likelihood
+        return likelihood + epsilon * (said - means), likelihood
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None, None]:
         """The probabilities minus the smoothed labels. The plain cross-entropy is for people, and has no gradient."""
-        logprobs, labels = ctx.saved_tensors
-        scale, count = gradients[0], logprobs.size(-1)
-        gradient = logprobs.exp_().sub_(ctx.epsilon / count)
-        gradient.scatter_add_(1, labels[:, None], torch.full_like(gradient[:, :1], ctx.epsilon - 1))
-        return gradient.mul_(scale), None, None
+        gradient, labels = ctx.saved_tensors
+        scale = gradients[0]
+        torch.add(-scale * ctx.epsilon / gradient.size(-1), gradient, alpha=scale.item(), out=gradient)
+        gradient.scatter_add_(1, labels[:, None], scale.expand_as(labels)[:, None] * (ctx.epsilon - 1))
+        return gradient, None, None
 
 
 class LossOf(nn.Module):

@@ -116,11 +116,11 @@ class Optimisation:
             self.adam.zero_grad()
 
     def moments(self) -> dict[str, Tensor]:
-        """Adam's state as tensors with names."""
+        """A copy of Adam's state, as tensors with names."""
         tensors = {}
         for name, weight in self.weights.items():
             for part, value in self.adam.state[weight].items():
-                tensors[f"{part}/{name}"] = value.detach().cpu().contiguous()
+                tensors[f"{part}/{name}"] = value.detach().to("cpu", copy=True).contiguous()
         return tensors
 
     def restore(self, weights: Mapping[str, Tensor], moments: Mapping[str, Tensor]) -> None:
