@@ -28,7 +28,7 @@ class Tiling(NamedTuple):
     lasting: int  # programs on each multiprocessor: as many as have room at once
 
 
-BACKWARD = Tiling(rows=16, lanes=256, warps=4, lasting=4)
+BACKWARD = Tiling(rows=16, lanes=256, warps=4, lasting=5)
 
 
 @triton.jit  # type: ignore[untyped-decorator]
