@@ -121,7 +121,7 @@ def _attend_backward(  # type: ignore[no-untyped-def]
         _write(for_queries, query_gradient + row * asking_0 + head * asking_1, ask, asking_2, queries, width, full)
 
 
-class Tensors(NamedTuple):
+class Projections(NamedTuple):
     """Queries, keys and values, or the gradients of them, as views of what lies side by side."""
 
     query: Tensor  # [B, H, T, K]
@@ -129,7 +129,7 @@ class Tensors(NamedTuple):
     value: Tensor  # [B, H, S, K]
 
     @classmethod
-    def of(cls, asking: Tensor, telling: Tensor | None, heads: int) -> Tensors:
+    def of(cls, asking: Tensor, telling: Tensor | None, heads: int) -> Projections:
         """[B, T, 3 * W], or [B, T, W] and [B, S, 2 * W]; their last dimensions are dense."""
         if telling is None:
             return cls(*_by_head(asking, 3, heads))
@@ -147,7 +147,7 @@ def _row_attention(asking: Tensor, telling: Tensor | None, allowed: Tensor, head
     of exponentials.
     """
     answers, normalisers = _empty(asking, telling, heads)
-    query, key, value = Tensors.of(asking.contiguous(), None if telling is None else telling.contiguous(), heads)
+    query, key, value = Projections.of(asking.contiguous(), None if telling is None else telling.contiguous(), heads)
     (out,) = _by_head(answers, 1, heads)
     rows, _, queries, width = query.shape
     tile = _power_of_2(min(queries, FORWARD.queries))
@@ -178,8 +178,8 @@ def _row_attention_backward(
 ) -> tuple[Tensor, Tensor]:
     """The gradients of what asked and of what told, as they came; [0] where all came as one."""
     for_asking, for_telling = _empty_gradients(asking, telling)
-    query, key, value = Tensors.of(asking.contiguous(), None if telling is None else telling.contiguous(), heads)
-    for_query, for_key, for_value = Tensors.of(for_asking, None if telling is None else for_telling, heads)
+    query, key, value = Projections.of(asking.contiguous(), None if telling is None else telling.contiguous(), heads)
+    for_query, for_key, for_value = Projections.of(for_asking, None if telling is None else for_telling, heads)
     (wanted,) = _by_head(gradient.contiguous(), 1, heads)
     rows, _, queries, width = query.shape
     scale, total, tile = 1 / math.sqrt(width), rows * heads, _power_of_2(queries)
@@ -278,7 +278,7 @@ def agrees() -> bool:
             precise = [tensor.detach().float().requires_grad_() for tensor in inputs]
             telling = None if len(parts) == 1 else inputs[1]
             found = torch.ops.regard.row_attention(inputs[0], telling, allowed, 2)[0]
-            views = Tensors.of(precise[0], None if telling is None else precise[1], 2)
+            views = Projections.of(precise[0], None if telling is None else precise[1], 2)
             expected = F.scaled_dot_product_attention(*views, attn_mask=allowed).transpose(1, 2).flatten(2)
             ours = torch.autograd.grad(found, inputs, gradient)
             theirs = torch.autograd.grad(expected, precise, gradient.float())
