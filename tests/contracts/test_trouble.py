@@ -157,6 +157,29 @@ def test_not_enough_memory_for_a_single_row_is_told(tmp_path: Path) -> None:
         run.go()
 
 
+def test_a_compiler_that_fails_is_done_without(tmp_path: Path) -> None:
+    run = Run(tmp_path, compile="yes")
+
+    def fail(*_: Any) -> None:
+        raise RuntimeError("there is no C compiler\nand more about that")
+
+    run.optimisation.loss._compiled_call_impl = fail
+    run.optimisation.try_shapes({16: 3})
+    told = (
+        "Compiling did not work here (RuntimeError: there is no C compiler). Training goes on without it, more slowly."
+    )
+    assert told in run.view.said()
+    assert run.go()
+    assert all(torch.isfinite(weight).all() for weight in run.optimisation.weights.values())
+
+
+def test_what_fails_without_a_compiler_is_an_error(tmp_path: Path) -> None:
+    run = Run(tmp_path)
+    run.optimisation.loss.forward = lambda _: 1 / 0  # type: ignore[method-assign,assignment]
+    with pytest.raises(ZeroDivisionError):
+        run.optimisation.try_shapes({16: 3})
+
+
 def test_training_goes_on_while_a_checkpoint_is_written_and_does_not_change_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

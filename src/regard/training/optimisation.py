@@ -84,9 +84,11 @@ class Optimisation:
         loss = precision.around(
             LossOf(model, label_smoothing=settings.label_smoothing, consistency=settings.consistency)
         )
+        self._compiled: nn.Module | None = None
         if worth_compiling(device, settings.compile, work=self._work()):
             kernels.introduce()
             loss.compile(dynamic=False, options=_COMPILING)
+            self._compiled = loss
         self.loss = processes.together(loss, device)
 
     def step(self, batch: Batch, *, number: int, rate: float) -> Update:
@@ -112,7 +114,7 @@ class Optimisation:
             ones = torch.ones(rows, length, dtype=torch.long)
             side = Rows(ones, ones, torch.arange(length).expand_as(ones).clone())
             self._seed(0)
-            self._gradients_or_more_parts(Batch(side, side, ones, ones.numel()))
+            self._compiled_or_plain(Batch(side, side, ones, ones.numel()))
             self.adam.zero_grad()
 
     def moments(self) -> dict[str, Tensor]:
@@ -155,6 +157,21 @@ class Optimisation:
 
     def _seed(self, number: int) -> None:
         torch.manual_seed((self.settings.seed * 1_000_003 + number) * 1_009 + self.processes.rank)
+
+    def _compiled_or_plain(self, batch: Batch) -> None:
+        """Gradients for the first time; a compiler that fails is done without."""
+        try:
+            self._gradients_or_more_parts(batch)
+        except TrainingError:
+            raise
+        except Exception as error:
+            if self._compiled is None:
+                raise
+            self._compiled._compiled_call_impl, self._compiled = None, None  # noqa: SLF001
+            told = f"{type(error).__name__}: {error}".split("\n")[0]
+            self.say(f"Compiling did not work here ({told}). Training goes on without it, more slowly.")
+            self.adam.zero_grad()
+            self._gradients_or_more_parts(batch)
 
     def _gradients_or_more_parts(self, batch: Batch) -> Losses:
         while True:
