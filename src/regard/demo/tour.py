@@ -22,8 +22,8 @@ from regard.training.settings import TrainingSettings
 from regard.training.train import train
 from regard.translation.translator import Translator, load
 
-STEPS = 1_500
-PAIRS = 90_000
+STEPS = 1_800
+PAIRS = 108_000
 TESTED = 1_000
 SOLVED = 0.98  # the least share of the tested dates that must be right
 LOOKED_AT = 0.5  # the least share of a head's attention, when it writes the month, that must lie on the month's name
