@@ -66,6 +66,7 @@ class Trainer:
     def resume(self) -> bool:
         """Goes back to the newest whole checkpoint, if there is one."""
         self._written()
+        self.processes.wait()  # all go back to the same one
         found = self.checkpoints.newest(self.journal.say)
         if found is None:
             return False
@@ -189,12 +190,8 @@ class Trainer:
         self._settle()
         self._written()
         if self.processes.first and self.progress.step != self._saved_step:
-            began, progress, weights, moments = (
-                time.monotonic(),
-                self.progress,
-                self.weights(),
-                self.optimisation.moments(),
-            )
+            began, progress = time.monotonic(), self.progress
+            weights, moments = self.weights(), self.optimisation.moments()
 
             def write() -> Saved:
                 place = self.checkpoints.save(progress, weights, moments, stopped=stopped)
