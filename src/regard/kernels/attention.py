@@ -17,6 +17,8 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
+from regard.kernels.machine import tried_on
+
 _KEYS = 64  # that are read at a time
 _MASK = 1024  # keys whose mask is read at a time
 
@@ -95,8 +97,7 @@ def agrees() -> bool:
     """Whether it gives what PyTorch gives, in float32 and in half of it, for masks of both shapes."""
     from torch.nn import functional as F
 
-    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    half = torch.bfloat16 if device.type == "cuda" else torch.float16  # Triton's interpreter has no bf16
+    device, half = tried_on()
     draw = torch.Generator().manual_seed(0)
     query, key, value = (torch.randn(2, 2, size, 16, generator=draw).to(device) for size in (4, 70, 70))
     allowed = torch.rand(2, 1, 4, 70, generator=draw).to(device) < 0.3

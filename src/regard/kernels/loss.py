@@ -18,6 +18,8 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
+from regard.kernels.machine import tried_on
+
 
 class Tiling(NamedTuple):
     """How many logits are read at a time, and by how many warps: a thread has eight neighbours, `deep` times."""
@@ -173,8 +175,7 @@ def agrees() -> bool:
     """Whether losses and gradients are those of PyTorch in float32, as nearly as half of it can tell."""
     from torch.nn import functional as F
 
-    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    half = torch.bfloat16 if device.type == "cuda" else torch.float16  # Triton's interpreter has no bf16
+    device, half = tried_on()
     draw = torch.Generator().manual_seed(0)
     with torch.enable_grad(), torch.autocast(device.type, enabled=False):
         logits = (3 * torch.randn(5, 5000, generator=draw)).to(device, half).requires_grad_()

@@ -18,6 +18,8 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
+from regard.kernels.machine import tried_on
+
 _BLOCK = 64
 _BLOCKS = 32  # that are read at a time
 
@@ -115,7 +117,7 @@ def pick(logits: Tensor, maxima: Tensor, count: int, *, forbidden: int = 0) -> t
 
 def agrees() -> bool:
     """Whether it gives what PyTorch gives, where no two logits are equal."""
-    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    device, _ = tried_on()
     logits = torch.randn(3, 5000, generator=torch.Generator().manual_seed(0)).to(device)
     normalisers, maxima = scan(logits)
     first = torch.allclose(normalisers, logits.logsumexp(-1), rtol=0, atol=1e-4)

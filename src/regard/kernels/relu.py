@@ -10,13 +10,14 @@ Shapes: N rows, D inputs, F outputs; P programs that share a column.
 
 from __future__ import annotations
 
-from functools import cache
 from typing import Any, NamedTuple
 
 import torch
 import triton
 import triton.language as tl
 from torch import Tensor
+
+from regard.kernels.machine import multiprocessors, tried_on
 
 
 class Tiling(NamedTuple):
@@ -104,7 +105,7 @@ _relu_product.register_autograd(_differentiate, setup_context=_keep)
 
 def _empty_gradients(result: Tensor) -> tuple[Tensor, Tensor]:
     sizes, (rows, width) = _sizes(result), result.shape
-    programs = _multiprocessors(result.device) * BACKWARD.lasting // triton.cdiv(width, sizes["lanes"])
+    programs = multiprocessors(result.device) * BACKWARD.lasting // triton.cdiv(width, sizes["lanes"])
     sums = result.new_empty(max(1, min(programs, triton.cdiv(rows, sizes["tile"]))), width, dtype=torch.float32)
     return result.new_empty(result.shape), sums
 
@@ -117,17 +118,11 @@ def _sizes(result: Tensor) -> dict[str, Any]:
     return {"width": width, "tile": BACKWARD.rows, "lanes": lanes, "full": full}
 
 
-@cache
-def _multiprocessors(device: torch.device) -> int:
-    return torch.cuda.get_device_properties(device).multi_processor_count if device.type == "cuda" else 3
-
-
 def agrees() -> bool:
     """Whether result and gradients are those of PyTorch in float32, as nearly as half of it can tell."""
     from torch.nn import functional as F
 
-    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    half = torch.bfloat16 if device.type == "cuda" else torch.float16  # Triton's interpreter has no bf16
+    device, half = tried_on()
     draw = torch.Generator().manual_seed(0)
     pairs: list[tuple[Tensor, Tensor]] = []
     with torch.enable_grad(), torch.autocast(device.type, enabled=False):

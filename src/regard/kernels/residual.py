@@ -10,13 +10,14 @@ Shapes: N rows, D width, of which a lane has eight neighbours, `deep` times; P p
 
 from __future__ import annotations
 
-from functools import cache
 from typing import Any, NamedTuple
 
 import torch
 import triton
 import triton.language as tl
 from torch import Tensor
+
+from regard.kernels.machine import multiprocessors, tried_on
 
 
 class Tiling(NamedTuple):
@@ -233,12 +234,7 @@ def _sizes(x: Tensor, tiling: Tiling) -> dict[str, Any]:
 
 def _programs(x: Tensor, tiling: Tiling) -> int:
     blocks: int = triton.cdiv(x.numel() // x.size(-1), _sizes(x, tiling)["tile"])
-    return max(1, min(blocks, _multiprocessors(x.device) * tiling.lasting) if tiling.lasting else blocks)
-
-
-@cache
-def _multiprocessors(device: torch.device) -> int:
-    return torch.cuda.get_device_properties(device).multi_processor_count if device.type == "cuda" else 1
+    return max(1, min(blocks, multiprocessors(x.device) * tiling.lasting) if tiling.lasting else blocks)
 
 
 def agrees() -> bool:
@@ -247,8 +243,7 @@ def agrees() -> bool:
     """
     from torch.nn import functional as F
 
-    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    half = torch.bfloat16 if device.type == "cuda" else torch.float16  # Triton's interpreter has no bf16
+    device, half = tried_on()
     draw = torch.Generator().manual_seed(0)
     with torch.enable_grad(), torch.autocast(device.type, enabled=False):
         *drawn, gradient = (torch.randn(12, 512, generator=draw).to(device, half) for _ in range(3))

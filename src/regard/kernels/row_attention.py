@@ -17,13 +17,14 @@ Shapes: B rows, H heads, T queries, S keys, K width of a key and of a value; W =
 from __future__ import annotations
 
 import math
-from functools import cache
 from typing import Any, NamedTuple
 
 import torch
 import triton
 import triton.language as tl
 from torch import Tensor
+
+from regard.kernels.machine import multiprocessors, tried_on
 
 LONGEST = 128
 WIDTHS = (16, 32, 64, 128)
@@ -185,7 +186,7 @@ def _row_attention_backward(
     scale, total, tile = 1 / math.sqrt(width), rows * heads, _power_of_2(queries)
     fits = BACKWARD.lasting > 0 and width <= _MEMORY and query.element_size() == 2
     room = BACKWARD.lasting * (LONGEST // max(tile, _power_of_2(key.size(2))))
-    programs = min(total, _multiprocessors(query.device) * room) if fits else total
+    programs = min(total, multiprocessors(query.device) * room) if fits else total
     kernel: Any = _attend_backward
     kernel[(programs,)](
         query, key, value, allowed.view(torch.uint8), wanted, normalisers, for_query, for_key, for_value,
@@ -256,17 +257,11 @@ def _power_of_2(length: int) -> int:
     return max(16, int(triton.next_power_of_2(length)))
 
 
-@cache
-def _multiprocessors(device: torch.device) -> int:
-    return torch.cuda.get_device_properties(device).multi_processor_count if device.type == "cuda" else 3
-
-
 def agrees() -> bool:
     """Whether answers and gradients are those of PyTorch in float32, as nearly as half of it can tell."""
     from torch.nn import functional as F
 
-    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    half = torch.bfloat16 if device.type == "cuda" else torch.float16  # Triton's interpreter has no bf16
+    device, half = tried_on()
     draw = torch.Generator().manual_seed(0)
     allowed = torch.rand(2, 1, LONGEST, LONGEST, generator=draw).to(device) < 0.3
     allowed[..., 0] = True

@@ -15,6 +15,8 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
+from regard.kernels.machine import tried_on
+
 
 @triton.jit  # type: ignore[untyped-decorator]
 def _write(  # type: ignore[no-untyped-def]
@@ -48,7 +50,7 @@ def write(keys: Tensor, values: Tensor, key: Tensor, value: Tensor, columns: Ten
 
 def agrees() -> bool:
     """Whether it writes what PyTorch writes, and nothing else."""
-    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    device, _ = tried_on()
     key, value = torch.arange(2 * 5 * 3 * 2 * 16.0, device=device).view(2, 5, 3, 2, 16).transpose(2, 3)
     caches, columns = torch.zeros(2, 5, 2, 7, 3, 16, device=device), torch.tensor([0, 6, 3, 2, 5], device=device)
     expected = caches.clone()

@@ -1,0 +1,263 @@
+"""The kernels that training uses, in models and in compiled code; and what happens where they cannot be used.
+
+Most of it needs Triton, and a GPU or Triton's interpreter (TRITON_INTERPRET=1).
+"""
+
+from importlib.util import find_spec
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from kernel_inputs import DEVICE, HALF, attend, mask, needs_a_place, needs_triton, relu, residual, rows, seeded
+from regard import kernels
+from regard.batches.rows import Batch
+from regard.models import fused
+from regard.models.dropout import Dropout
+from regard.models.transformer import Transformer, may_look
+from regard.training import loss as losses
+from regard.training.loss import LossOf
+from regard.training.precision import Rounded
+from small import packed, transformer
+
+
+@needs_triton
+@needs_a_place
+def test_compiled_code_calls_the_residual_and_its_gradient() -> None:
+    *inputs, gradient = residual(128, HALF, count=6)
+    inputs[:2] = (tensor.detach().view(2, 3, 128).transpose(0, 1).requires_grad_() for tensor in inputs[:2])
+    gradient = gradient.view(3, 2, 128)
+
+    def normalise(x: Tensor, y: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
+        assert kernels.works("residual")
+        out: Tensor = torch.ops.regard.residual_norm(x, y, weight, bias, seeded(3), 0.1, 1e-5)[0]
+        return out
+
+    compiled = torch.compile(normalise, fullgraph=True, dynamic=False, backend="aot_eager")(*inputs)
+    plain = normalise(*inputs)
+    assert torch.equal(compiled, plain)
+    assert compiled.is_contiguous()
+    ours = torch.autograd.grad(compiled, inputs, gradient)
+    for our, their in zip(ours, torch.autograd.grad(plain, inputs, gradient), strict=True):
+        assert torch.equal(our, their)
+
+
+@needs_triton
+@needs_a_place
+def test_compiled_code_calls_the_product_with_a_relu_and_its_gradient() -> None:
+    *inputs, gradient = relu(24, 48, HALF)
+
+    def activate(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
+        assert kernels.works("relu")
+        found: Tensor = torch.ops.regard.relu_product(x, weight, bias)
+        return found
+
+    compiled = torch.compile(activate, fullgraph=True, dynamic=False, backend="aot_eager")(*inputs)
+    plain = activate(*inputs)
+    assert torch.equal(compiled, plain)
+    ours = torch.autograd.grad(compiled, inputs, gradient)
+    for our, their in zip(ours, torch.autograd.grad(plain, inputs, gradient), strict=True):
+        assert torch.equal(our, their)
+
+
+@needs_triton
+@needs_a_place
+def test_the_operations_of_a_product_with_a_relu_are_what_they_tell_the_compiler() -> None:
+    assert kernels.works("relu")
+    *inputs, gradient = relu(20, 40, torch.float32)
+    torch.library.opcheck(torch.ops.regard.relu_product, tuple(inputs))
+    result = torch.ops.regard.relu_product(*inputs).detach()
+    torch.library.opcheck(torch.ops.regard.relu_product_backward, (gradient.detach(), result))
+
+
+@pytest.mark.parametrize("kind", [torch.nn.ReLU, torch.nn.GELU])
+def test_an_activation_goes_the_plain_way_on_a_processor(kind: type[torch.nn.Module]) -> None:
+    linear, activation, x = torch.nn.Linear(16, 24), kind(), torch.randn(2, 3, 16)
+    assert torch.equal(fused.fused_activation(x, linear, activation), activation(linear(x)))
+
+
+@needs_triton
+@needs_a_place
+@pytest.mark.parametrize("keys", [12, 20])
+def test_the_operations_of_attention_are_what_they_tell_the_compiler(keys: int) -> None:
+    assert kernels.works("row_attention")
+    *inputs, gradient = rows(12, keys, 16, torch.float32)
+    asking, telling, *_ = (*inputs, None)
+    allowed = mask("block", 12, keys)
+    torch.library.opcheck(torch.ops.regard.row_attention, (asking, telling, allowed, 2))
+    normalisers = torch.ops.regard.row_attention(asking, telling, allowed, 2)[1].detach()
+    detached = [None if tensor is None else tensor.detach() for tensor in (gradient, asking, telling)]
+    torch.library.opcheck(torch.ops.regard.row_attention_backward, (*detached, allowed, normalisers, 2))
+
+
+@needs_triton
+@needs_a_place
+def test_the_operations_of_the_loss_are_what_they_tell_the_compiler() -> None:
+    assert kernels.works("loss")
+    logits, labels = torch.randn(3, 50, device=DEVICE), torch.tensor([1, 4, 3], device=DEVICE)
+    real = torch.tensor([True, False, True], device=DEVICE)
+    arguments = logits.requires_grad_(), labels, real, 0.1
+    torch.library.opcheck(torch.ops.regard.smoothed_cross_entropy, arguments)
+    rest = logits.detach(), labels, real, torch.randn(3, device=DEVICE), 0.1
+    incoming = torch.ones((), device=DEVICE).expand(3)
+    torch.library.opcheck(torch.ops.regard.smoothed_cross_entropy_backward, (incoming, *rest))
+
+
+@needs_triton
+@needs_a_place
+@pytest.mark.parametrize("seed", [None, 3])
+def test_the_operations_of_a_residual_are_what_they_tell_the_compiler(seed: int | None) -> None:
+    assert kernels.works("residual")
+    *inputs, gradient = residual(128, torch.float32, count=5)
+    drawn = None if seed is None else seeded(seed)
+    torch.library.opcheck(torch.ops.regard.residual_norm, (*inputs, drawn, 0.1, 1e-5))
+    _, added, statistics = torch.ops.regard.residual_norm(*inputs, drawn, 0.1, 1e-5)
+    arguments = gradient.detach(), added.detach(), statistics.detach(), inputs[2].detach(), drawn, 0.1
+    torch.library.opcheck(torch.ops.regard.residual_norm_backward, arguments)
+
+
+@needs_triton
+@needs_a_place
+@pytest.mark.parametrize("keys", [12, 20])
+def test_compiled_code_tries_a_kernel_once_and_calls_it(keys: int) -> None:
+    *inputs, gradient = rows(12, keys, 16, HALF)
+    allowed = mask("block", 12, keys)
+
+    def answers(*inputs: Tensor) -> Tensor:
+        assert kernels.works("row_attention")
+        return attend(list(inputs), allowed)
+
+    kernels.trusted.cache_clear()
+    compiled = torch.compile(answers, fullgraph=True, dynamic=False, backend="aot_eager")(*inputs)
+    ours = torch.autograd.grad(compiled, inputs, gradient)
+    for our, their in zip(ours, torch.autograd.grad(answers(*inputs), inputs, gradient), strict=True):
+        assert torch.equal(our, their)
+
+
+@needs_triton
+@pytest.mark.skipif(DEVICE == "cpu", reason="no GPU")
+def test_a_model_learns_the_same_with_kernels_and_without(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = transformer(d_model=64, heads=4, dtype=torch.float32).cuda()
+    batch = packed([[([3, 4, 5], [6, 7]), ([8, 9], [10, 11, 12])], [([5], [3, 3])]]).to(DEVICE)
+    found = []
+    for answer in (lambda _: False, kernels.works):
+        monkeypatch.setattr(fused, "works", answer)
+        monkeypatch.setattr(losses, "works", answer)
+        with torch.autocast(DEVICE, dtype=HALF):
+            lost = LossOf(model, label_smoothing=0.1)(batch)
+        found.append([*lost, *torch.autograd.grad(lost.smoothed, list(model.parameters()))])
+    for plain, ours in zip(*found, strict=True):
+        torch.testing.assert_close(ours, plain, rtol=0.05, atol=0.05 * float(plain.abs().max()))
+
+
+BATCH = [[([3, 4, 5], [6, 7]), ([8, 9], [10, 11, 12])], [([5], [3, 3])]]
+
+
+def states_and_gradients(model: Transformer, way: str) -> tuple[list[Tensor], set[str]]:
+    """The states of some sentences, the gradients of all weights, and the names of the kernels that were used."""
+    batch, used = packed(BATCH).to(DEVICE), set()
+
+    def works(name: str) -> bool:
+        used.add(name)
+        return kernels.works(name)
+
+    with pytest.MonkeyPatch.context() as patch, torch.autocast(DEVICE, dtype=HALF, enabled=way == "autocast"):
+        patch.setattr(fused, "works", works)
+        patch.setattr(fused, "_learns_on_a_gpu", lambda _: way != "plain" and torch.is_grad_enabled())
+        states = (Rounded(StatesOf(model), HALF) if way == "half" else StatesOf(model))(batch)
+    draw = torch.Generator().manual_seed(5)
+    wanted = torch.randn(states.shape, generator=draw).to(states)
+    gradients = torch.autograd.grad(states, list(model.parameters()), wanted, materialize_grads=True)
+    return [states.detach(), *gradients], used
+
+
+class StatesOf(torch.nn.Module):
+    """The decoder's output, as what a module gives."""
+
+    def __init__(self, model: Transformer) -> None:
+        super().__init__()
+        self.model = model
+
+    def forward(self, batch: Batch) -> Tensor:
+        return self.model.states(batch)
+
+
+@needs_triton
+@needs_a_place
+@pytest.mark.parametrize("way", ["half", "autocast"])
+@pytest.mark.parametrize("attention_bias", [True, False])
+def test_a_whole_model_and_its_gradients_are_those_of_the_plain_way(attention_bias: bool, way: str) -> None:
+    model = transformer(d_model=128, heads=8, dtype=torch.float32, attention_bias=attention_bias).to(DEVICE)
+    ours, used = states_and_gradients(model, way)
+    theirs, none = states_and_gradients(model, "plain")
+    assert used == ({"row_attention", "relu", "residual"} if way == "half" else {"row_attention"})
+    assert not none
+    loose = 0.1 if DEVICE == "cuda" else 0.02  # bf16, or fp16
+    for our, their in zip(ours, theirs, strict=True):
+        error = loose * float(their.abs().max()) + loose / 4  # biases of keys have no gradient but what rounding makes
+        torch.testing.assert_close(our.float(), their, rtol=loose, atol=error)
+
+
+@needs_triton
+@needs_a_place
+@pytest.mark.parametrize(
+    "way", [{"d_v": 32}, {"d_k": 12, "d_v": 12}, {"observed": True}, {"long": True}, {"no gradient": True}]
+)
+def test_what_does_not_fit_the_kernel_goes_the_plain_way(way: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    sizes = {name: size for name, size in way.items() if name in ("d_k", "d_v")}
+    attention = transformer(d_model=128, heads=8, dtype=HALF, **sizes).encoder.layers[0].self_attention.to(DEVICE)
+    monkeypatch.setattr(fused, "_learns_on_a_gpu", lambda _: torch.is_grad_enabled())
+    attention.observer = (lambda lookup: lookup.weights) if way.get("observed") else None
+    length = 129 if way.get("long") else 5
+    x = torch.randn(2, length, 128, device=DEVICE, dtype=HALF)
+    allowed = torch.ones(2, 1, length, length, dtype=torch.bool, device=DEVICE)
+    with torch.set_grad_enabled("no gradient" not in way):
+        assert fused.joint_attention(attention, x, x, allowed) is None
+        assert attention(x, x, allowed).shape == x.shape
+
+
+def test_compiled_code_goes_the_plain_way_where_a_kernel_does_not_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kernels, "trusted", lambda _: None)
+    tensors = [torch.randn(2, 2, 8, 16) for _ in range(3)]
+    allowed = may_look(torch.ones(2, 8), torch.ones(2, 8))
+
+    def attend(query: Tensor, key: Tensor, value: Tensor) -> Tensor:
+        if kernels.works("row_attention"):
+            return query
+        return fused.fused_attention(query, key, value, allowed)
+
+    found = torch.compile(attend, fullgraph=True, backend="eager")(*tensors)
+    torch.testing.assert_close(found, F.scaled_dot_product_attention(*tensors, attn_mask=allowed))
+
+
+@pytest.mark.parametrize("training", [True, False])
+def test_on_a_processor_a_residual_goes_the_plain_way(training: bool) -> None:
+    norm, dropout = torch.nn.LayerNorm(128), Dropout(0.3).train(training)
+    x, y = torch.randn(2, 3, 5, 128)
+    found = []
+    for way in (lambda: fused.fused_residual(x, y, norm, dropout), lambda: norm(x + dropout(y))):
+        torch.manual_seed(1)
+        found.append(way())
+    assert torch.equal(*found)
+
+
+@needs_triton
+@pytest.mark.skipif(DEVICE == "cpu", reason="no GPU")
+@pytest.mark.parametrize("p", [0.0, 0.1])
+def test_on_a_gpu_a_residual_goes_through_the_kernel(p: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    norm, dropout = torch.nn.LayerNorm(512, device=DEVICE, dtype=HALF), Dropout(p)
+    x, y, *_ = residual(512, HALF)
+    ours = fused.fused_residual(x, y, norm, dropout)
+    assert "residual_norm" in type(ours.grad_fn).__name__
+    assert p or torch.allclose(ours, norm(x + y), rtol=0.02, atol=0.02)
+    monkeypatch.setattr(fused, "works", lambda _: False)
+    theirs = fused.fused_residual(x, y, norm, dropout)
+    assert float(ours.std()) == pytest.approx(float(theirs.std()), rel=0.02)
+
+
+@pytest.mark.skipif(find_spec("triton") is not None, reason="Triton is installed")
+@pytest.mark.parametrize("name", ["row_attention", "relu", "residual", "loss"])
+def test_without_triton_no_kernel_works_and_nobody_is_warned(name: str) -> None:
+    assert not kernels.works(name)
