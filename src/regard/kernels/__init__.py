@@ -13,11 +13,12 @@ from importlib import import_module
 from importlib.util import find_spec
 from types import ModuleType
 
-_OPERATIONS = {  # for training, by file; each has another for its gradient
+_OPERATIONS = {  # for training, by file; most have another for their gradient
     "row_attention": "row_attention",
     "relu": "relu_product",
     "residual": "residual_norm",
     "loss": "smoothed_cross_entropy",
+    "projected_loss": "projected_cross_entropy",
 }
 
 
@@ -62,7 +63,7 @@ def introduce() -> None:
 
     for name in operations:
         for way in (name, f"{name}_backward"):
-            known = getattr(torch.ops.regard, way).default
-            if known not in lowerings:
+            known = getattr(getattr(torch.ops.regard, way, None), "default", None)
+            if known is not None and known not in lowerings:
                 constraint = tag_to_layout_constraint(get_layout_constraint_tag(known))
                 make_fallback(known, constraint)  # type: ignore[no-untyped-call]
