@@ -75,18 +75,16 @@ class LossOf(nn.Module):
         if self.consistency and self.training:
             return self._twice(batch)
         states, labels, real = self.model.states(batch), batch.labels, batch.target.segments != 0
-        weight = self.model.output_weight()
+        flat, weight = (labels.flatten(), real.flatten(), self.label_smoothing), self.model.output_weight()
         if weight is not None and _learns_in_bf16(states, weight) and works("projected_loss"):
-            flat = labels.flatten(), real.flatten(), self.label_smoothing
-            summed, plain, *_ = torch.ops.regard.projected_cross_entropy(states.flatten(0, 1), weight, *flat)
-            return Losses(summed, plain)
+            smoothed, likelihood, *_ = torch.ops.regard.projected_cross_entropy(states.flatten(0, 1), weight, *flat)
+            return Losses(smoothed, likelihood)
         if states.device.type == "cpu":
             logits = self.model.logits(states[real])
             return Losses(*LeanCrossEntropy.apply(logits, labels[real], self.label_smoothing))  # type: ignore[no-untyped-call]
         logits = self.model.logits(states)
         if logits.is_cuda and logits.dtype != torch.float64 and works("loss"):
-            flat = logits.flatten(0, 1), labels.flatten(), real.flatten(), self.label_smoothing
-            smoothed, likelihood, _ = torch.ops.regard.smoothed_cross_entropy(*flat)
+            smoothed, likelihood, _ = torch.ops.regard.smoothed_cross_entropy(logits.flatten(0, 1), *flat)
             return Losses(smoothed.sum(), likelihood.detach().sum())
         smoothed, likelihood = smoothed_cross_entropy(logits, labels, self.label_smoothing)
         return Losses((smoothed * real).sum(), (likelihood * real).sum())
