@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from pydantic import Field, PositiveInt, model_validator
 
 from regard.batches.corpus import Side, StoredCorpus
-from regard.batches.packing import REACHED, Packed, one_a_row, pack
+from regard.batches.packing import REACHED, Packed, one_a_row, order_of, pack
 from regard.batches.rows import Batch, Rows
 from regard.batches.shuffle import shuffled
 from regard.errors import CorpusError
@@ -161,7 +161,7 @@ class Loader:
         group = self.groups[packed.length]
         count = -(-(int(packed.rows.max()) + 1) // group) * group
         rows = shuffled(np.arange(count), count=count, key=(*key, packed.length))[packed.rows]
-        order = np.argsort(rows, kind="stable")
+        order = order_of(rows, most=count)
         return _Shape(count // group, pairs[packed.pairs[order]], rows[order])
 
     def _batch(self, length: int, number: int, shapes: dict[int, _Shape]) -> Batch:

@@ -64,6 +64,11 @@ def one_a_row(sources: Numbers, targets: Numbers, *, lengths: Sequence[int]) -> 
     return packed
 
 
+def order_of(numbers: Numbers, *, most: int) -> Numbers:
+    """The order that sorts numbers from 0 to `most`, equal ones as they come: numbers of few bits are sorted quickest."""
+    return np.argsort(numbers.astype(np.min_scalar_type(most)), kind="stable")
+
+
 def _fill_rows(
     sources: Numbers, targets: Numbers, must: Numbers, may: Numbers, *, length: int, group: int
 ) -> tuple[Numbers, Numbers]:
@@ -80,7 +85,7 @@ def _fill_rows(
         missing = must[rows[: len(must)] < 0]
         if not len(missing):
             placed = rows >= 0
-            order = np.argsort(rows[placed], kind="stable")
+            order = order_of(rows[placed], most=count)
             return taken[placed][order], rows[placed][order]
         count += max(1, _tokens(sources, targets, missing) // (length * group)) * group
 
@@ -110,19 +115,24 @@ class _Rows:
 
     def deal(self, *, until: int) -> Numbers:
         """The largest pairs first, one to each row, until no more than so many wait, or none fits; those that wait."""
-        waiting = np.argsort(-np.maximum(self.sources, self.targets), kind="stable")
+        waiting = order_of(self.length - np.maximum(self.sources, self.targets), most=self.length)
         while len(waiting) > until:
             dealt = waiting[: min(len(self.source_room), len(waiting) - until)]
-            rows = np.argsort(-np.minimum(self.source_room, self.target_room), kind="stable")[: len(dealt)]
-            alike = np.arange(len(dealt)) // _ALIKE
-            dealt = dealt[np.lexsort((self.sources[dealt] - self.targets[dealt], alike))]
-            rows = rows[np.lexsort((self.source_room[rows] - self.target_room[rows], alike))]
+            taken = self.length - np.minimum(self.source_room, self.target_room)
+            rows = order_of(taken, most=self.length)[: len(dealt)]
+            dealt = self._alike(dealt, self.sources[dealt] - self.targets[dealt])
+            rows = self._alike(rows, self.source_room[rows] - self.target_room[rows])
             fits = (self.sources[dealt] <= self.source_room[rows]) & (self.targets[dealt] <= self.target_room[rows])
             if not fits.any():
                 break
             self._put(dealt[fits], rows[fits])
             waiting = waiting[self.of[waiting] < 0]
         return waiting
+
+    def _alike(self, numbers: Numbers, leanings: Numbers) -> Numbers:
+        """Neighbours of about the same size, sorted by how much longer the source's side is."""
+        order = order_of(leanings + self.length, most=2 * self.length)
+        return numbers[order[order_of(order // _ALIKE, most=len(order))]]
 
     def choose(self, waiting: Numbers) -> None:
         """Each row takes the largest of these pairs that it has room for, again and again, until none fits any."""
