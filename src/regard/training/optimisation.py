@@ -86,8 +86,7 @@ class Optimisation:
         )
         self._compiled: nn.Module | None = None
         if worth_compiling(device, settings.compile, work=self._work()):
-            kernels.introduce()
-            loss.compile(dynamic=False, options=_COMPILING)
+            loss.compile(dynamic=False, options=_COMPILING | kernels.introduce())
             self._compiled = loss
         self.loss = processes.together(loss, device)
 
