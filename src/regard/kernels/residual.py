@@ -28,7 +28,7 @@ class Tiling(NamedTuple):
 
     rows: int  # that are read at a time; a multiple of the warps
     warps: int
-    lasting: int = 0  # programs on each multiprocessor; 0 starts one for every block
+    lasting: int = 0  # programs on each multiprocessor, of rows of up to 512; 0 starts one for every block
     stages: int = 1  # of them, the blocks that are in memory at a time
 
 
@@ -250,8 +250,10 @@ def _sizes(x: Tensor, tiling: Tiling) -> dict[str, Any]:
 
 
 def _programs(x: Tensor, tiling: Tiling) -> int:
+    """As many as there is work for, or as have room at once: wider rows take more registers."""
     blocks: int = triton.cdiv(x.numel() // x.size(-1), _sizes(x, tiling)["tile"])
-    return max(1, min(blocks, multiprocessors(x.device) * tiling.lasting) if tiling.lasting else blocks)
+    room = multiprocessors(x.device) * max(1, tiling.lasting * 512 // max(512, x.size(-1)))
+    return max(1, min(blocks, room) if tiling.lasting else blocks)
 
 
 def agrees() -> bool:
