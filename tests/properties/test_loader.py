@@ -144,6 +144,13 @@ def test_pools_are_about_as_large_as_asked_for(tmp_path: Path, wished: int) -> N
     assert wished / 1.25 - 0.5 <= pools[0] <= wished * 1.25 + 0.5
 
 
+def test_no_pool_is_empty_where_every_pair_fills_a_batch(tmp_path: Path) -> None:
+    corpus = stored(tmp_path, [(9, 9)] * 40)
+    loader = Loader(corpus, LoaderSettings(batch_tokens=10, row_lengths=(10,), pool_batches=1))
+    assert loader.pools <= 40
+    assert [len(found(batch)) for batch in epoch(loader, 0)] == [1] * 40
+
+
 def test_a_place_after_the_last_pool_is_the_next_epoch(tmp_path: Path) -> None:
     corpus = stored(tmp_path, [(n % 9 + 1, n % 7 + 1) for n in range(100)])
     loader = Loader(corpus, LoaderSettings(batch_tokens=120, row_lengths=(20,)))

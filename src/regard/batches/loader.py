@@ -127,12 +127,12 @@ class Loader:
         """
         tokens, squares = max(_sums(side) for side in (self.corpus.source, self.corpus.target))
         wished = tokens / (self.settings.batch_tokens * self.settings.pool_batches)
-        few, many = ceil(wished / _POOLS_DIFFER), floor(wished * _POOLS_DIFFER)
+        few, many = ceil(wished / _POOLS_DIFFER), min(floor(wished * _POOLS_DIFFER), len(self.corpus))
         if few > many or not self.settings.share_rows:
             return max(1, round(wished))
         pools, length = np.arange(few, many + 1), self.settings.row_lengths[0]
         batch = self.groups[length] * length * REACHED
-        variance = (squares - tokens**2 / len(self.corpus)) / pools * (1 - 1 / pools)
+        variance = max(0.0, squares - tokens**2 / len(self.corpus)) / pools * (1 - 1 / pools)
         needed = (tokens / pools)[:, None] + np.sqrt(variance)[:, None] * _NORMAL
         return int(pools[np.argmin(np.ceil(needed / batch).sum(axis=1) * pools)])
 

@@ -22,7 +22,8 @@ REACHED = 0.9925  # of the places on the fuller side, by usual sentences in rows
 _FILL = 0.995  # what is tried first; the two sides of a corpus are hardly ever equal enough for more
 _ALIKE = 256  # so many neighbours in the order of their size count as about the same
 _CHOSEN = 1.5  # so many pairs for each row, the smallest, are chosen by rows rather than dealt
-_SIZES = 48  # at first no more sizes of a side than these are told apart: fewer rows want the same one
+_SIZES = 48  # at first no more sizes of a side than these are told apart: fewer rounds until all have chosen
+_MOST_SIZES = 512  # and never more than these
 
 Numbers = NDArray[np.int64]
 
@@ -65,7 +66,7 @@ def one_a_row(sources: Numbers, targets: Numbers, *, lengths: Sequence[int]) -> 
 
 
 def order_of(numbers: Numbers, *, most: int) -> Numbers:
-    """The order that sorts numbers from 0 to `most`, equal ones as they come: numbers of few bits are sorted quickest."""
+    """The order that sorts numbers from 0 to `most`, equal ones as they come; those of few bits are sorted quickest."""
     return np.argsort(numbers.astype(np.min_scalar_type(most)), kind="stable")
 
 
@@ -77,8 +78,8 @@ def _fill_rows(
     needed = max(alone, _tokens(sources, targets, must) / (length * _FILL))
     count = max(1, int(np.ceil(needed / group))) * group
     while True:
-        taken = np.concatenate([must, may])
         room = count * length * _FILL
+        taken = np.concatenate([must, may])
         taken = taken[np.maximum(sources[taken].cumsum(), targets[taken].cumsum()) <= room]
         taken = taken if len(taken) > len(must) else must
         rows = _place(sources[taken], targets[taken], first=len(must), length=length, count=count)
@@ -137,8 +138,8 @@ class _Rows:
     def choose(self, waiting: Numbers) -> None:
         """Each row takes the largest of these pairs that it has room for, again and again, until none fits any."""
         largest = max(self.sources[waiting].max(initial=0), self.targets[waiting].max(initial=0))
-        unit = 1 + int(largest) // _SIZES
-        while unit and len(waiting):
+        unit, finest = 1 + int(largest) // _SIZES, 1 + int(largest) // _MOST_SIZES
+        while unit >= finest and len(waiting):
             self._choose(waiting, unit)
             waiting = waiting[self.of[waiting] < 0]
             unit //= 2
