@@ -2,7 +2,7 @@
 
     python benchmarks/training_gpu.py [--parts speed,breakdown,gradients,curve,trainer] [--minutes 10] [--keep FILE]
 
-The paper's base and big models, a vocabulary of 37,000, sentences with lengths like WMT's, about 24,000 source and
+The paper's base and big models, a vocabulary of 37,000, sentences with lengths like WMT's, about 25,000 source and
 target tokens a step, dropout 0.1, label smoothing 0.1, Adam, bf16. The parts:
 
     speed       target tokens a second of each program, in alternating rounds; medians

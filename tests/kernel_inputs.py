@@ -7,6 +7,7 @@ import pytest
 import torch
 from torch import Tensor
 
+from regard.models.fused import spans_of
 from regard.models.transformer import backwards, may_look
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
@@ -28,7 +29,8 @@ def rows(queries: int, keys: int, width: int, dtype: torch.dtype, heads: int = 2
 
 
 def attend(inputs: list[Tensor], allowed: Tensor, heads: int = 2) -> Tensor:
-    answers: Tensor = torch.ops.regard.row_attention(inputs[0], *(inputs[1:] or [None]), allowed, heads)[0]
+    spans = spans_of(allowed, inputs[0].size(1))
+    answers: Tensor = torch.ops.regard.row_attention(inputs[0], *(inputs[1:] or [None]), spans, heads)[0]
     return answers
 
 

@@ -49,7 +49,7 @@ class Scale(NamedTuple):
 
 FULL = Scale(
     device=torch.device("cuda"), presets={"base": "base", "big": "big"}, vocabulary=37_000, pairs=200_000, longest=100,
-    batch_tokens=192 * ROW, seconds=1.0, warm_up=10, product=8192, curve_steps=200, curve_tokens=64 * ROW,
+    batch_tokens=198 * ROW, seconds=1.0, warm_up=10, product=8192, curve_steps=200, curve_tokens=64 * ROW,
     gradient_rows=8, trained_pairs=300_000, trained_steps=2_400,
 )  # fmt: skip
 TINY = Scale(

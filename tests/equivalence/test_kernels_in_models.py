@@ -8,15 +8,19 @@ from typing import Any
 
 import pytest
 import torch
+from hypothesis import given
+from hypothesis import strategies as st
 from torch import Tensor
+from torch.fx import Graph
 from torch.nn import functional as F
 
 from kernel_inputs import DEVICE, HALF, attend, mask, needs_a_place, needs_triton, relu, residual, rows, seeded
 from regard import kernels
 from regard.batches.rows import Batch
+from regard.kernels import compiling
 from regard.models import fused
 from regard.models.dropout import Dropout
-from regard.models.transformer import Transformer, may_look
+from regard.models.transformer import Transformer, backwards, may_look
 from regard.training import loss as losses
 from regard.training.loss import LossOf
 from regard.training.precision import Rounded
@@ -85,11 +89,11 @@ def test_the_operations_of_attention_are_what_they_tell_the_compiler(keys: int) 
     assert kernels.works("row_attention")
     *inputs, gradient = rows(12, keys, 16, torch.float32)
     asking, telling, *_ = (*inputs, None)
-    allowed = mask("block", 12, keys)
-    torch.library.opcheck(torch.ops.regard.row_attention, (asking, telling, allowed, 2))
-    normalisers = torch.ops.regard.row_attention(asking, telling, allowed, 2)[1].detach()
+    spans = fused.spans_of(mask("block", 12, keys), 12)
+    torch.library.opcheck(torch.ops.regard.row_attention, (asking, telling, spans, 2))
+    normalisers = torch.ops.regard.row_attention(asking, telling, spans, 2)[1].detach()
     detached = [None if tensor is None else tensor.detach() for tensor in (gradient, asking, telling)]
-    torch.library.opcheck(torch.ops.regard.row_attention_backward, (*detached, allowed, normalisers, 2))
+    torch.library.opcheck(torch.ops.regard.row_attention_backward, (*detached, spans, normalisers, 2))
 
 
 @needs_triton
@@ -114,8 +118,9 @@ def test_the_operations_of_a_residual_are_what_they_tell_the_compiler(seed: int 
     drawn = None if seed is None else seeded(seed)
     torch.library.opcheck(torch.ops.regard.residual_norm, (*inputs, drawn, 0.1, 1e-5))
     _, added, statistics = torch.ops.regard.residual_norm(*inputs, drawn, 0.1, 1e-5)
-    arguments = gradient.detach(), added.detach(), statistics.detach(), inputs[2].detach(), drawn, 0.1
-    torch.library.opcheck(torch.ops.regard.residual_norm_backward, arguments)
+    rest = added.detach(), statistics.detach(), inputs[2].detach(), drawn, 0.1
+    for more in (None, gradient.detach()):
+        torch.library.opcheck(torch.ops.regard.residual_norm_backward, (gradient.detach(), more, *rest))
 
 
 @needs_triton
@@ -134,6 +139,68 @@ def test_compiled_code_tries_a_kernel_once_and_calls_it(keys: int) -> None:
     ours = torch.autograd.grad(compiled, inputs, gradient)
     for our, their in zip(ours, torch.autograd.grad(answers(*inputs), inputs, gradient), strict=True):
         assert torch.equal(our, their)
+
+
+@needs_triton
+@needs_a_place
+def test_compiled_code_leaves_the_sum_of_two_gradients_to_the_kernel(monkeypatch: pytest.MonkeyPatch) -> None:
+    def three(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
+        for number in range(3):  # what leaves a residual enters a sub-layer, and goes past it
+            x = torch.ops.regard.residual_norm(x, x.sin(), weight, bias, seeded(number), 0.1, 1e-5)[0]
+        return x
+
+    options = kernels.introduce()
+    sums = []
+    way = torch.ops.regard.residual_norm_backward
+    seen = compiling.SumsInKernels.__call__
+
+    def looked_at(self: compiling.SumsInKernels, graph: Graph) -> None:
+        seen(self, graph)
+        found = graph.find_nodes(op="call_function", target=way.default)
+        sums.extend(node.args[1] is not None for node in found)
+
+    monkeypatch.setattr(compiling.SumsInKernels, "__call__", looked_at)
+    x, _, weight, bias, gradient = residual(128, torch.float32, count=6)
+    with torch._inductor.config.patch(fx_graph_cache=False):
+        compiled = torch.compile(three, fullgraph=True, dynamic=False, options=options)(x, weight, bias)
+    ours = torch.autograd.grad(compiled, (x, weight, bias), gradient)
+    assert sums == [False, True, True]  # the last residual's result goes one way
+    for our, their in zip(ours, torch.autograd.grad(three(x, weight, bias), (x, weight, bias), gradient), strict=True):
+        torch.testing.assert_close(our, their, rtol=1e-5, atol=1e-5)
+
+
+@needs_triton
+@needs_a_place
+@pytest.mark.parametrize("seed", [None, 3])
+def test_a_gradient_in_two_parts_is_their_sum(seed: int | None) -> None:
+    assert kernels.works("residual")
+    *inputs, gradient = (tensor.detach() for tensor in residual(128, torch.float32, count=5))
+    drawn = None if seed is None else seeded(seed)
+    kept = torch.ops.regard.residual_norm(*inputs, drawn, 0.1, 1e-5)[1:]
+    part = torch.randn_like(gradient)
+    whole = torch.ops.regard.residual_norm_backward(gradient, None, *kept, inputs[2], drawn, 0.1)
+    parts = torch.ops.regard.residual_norm_backward(gradient - part, part, *kept, inputs[2], drawn, 0.1)
+    for our, their in zip(parts, whole, strict=True):
+        torch.testing.assert_close(our, their, rtol=1e-5, atol=1e-5)
+
+
+@given(st.data())
+def test_spans_are_the_masks_of_rows(data: st.DataObject) -> None:
+    lengths = st.lists(st.integers(1, 7), max_size=4)
+    sides = [[data.draw(lengths) for _ in range(3)] for _ in range(2)]
+    numbers = [torch.zeros(3, 30, dtype=torch.long) for _ in sides]
+    for side, rows_of_lengths in zip(numbers, sides, strict=True):
+        for row, sentences in zip(side, rows_of_lengths, strict=True):
+            filled = torch.arange(1, len(sentences) + 1).repeat_interleave(torch.tensor(sentences, dtype=torch.long))
+            row[: len(filled)] = filled
+    source, target = numbers
+    for allowed in (
+        may_look(target, source),
+        may_look(source, source),
+        may_look(target, target) & backwards(30, "cpu"),
+    ):
+        spans, place = fused.spans_of(allowed, 30)[:, None, :, None], torch.arange(30)
+        assert torch.equal((place >= spans % 2**16) & (place < spans // 2**16), allowed)
 
 
 @needs_triton

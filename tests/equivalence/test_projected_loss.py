@@ -59,7 +59,7 @@ def test_sums_and_gradients_are_those_of_the_plain_way_in_float64(
     found, expected = ours(*given, labels, real, epsilon), plain(*precise, labels, real, epsilon)
     assert all(one.dtype == torch.float32 and one.shape == () for one in found)
     assert not found[1].requires_grad
-    error = 1e-5 if dtype == torch.float32 else (0.02 if DEVICE == "cuda" else 0.003)
+    error = 1e-4 if dtype == torch.float32 else (0.03 if DEVICE == "cuda" else 0.003)
     for one, other in zip(found, expected, strict=True):
         torch.testing.assert_close(one.double(), other, rtol=error, atol=error)
     gradients = torch.autograd.grad(0.37 * found[0], given)

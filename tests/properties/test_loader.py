@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from regard import CorpusError, SettingsError
-from regard.batches.corpus import StoredCorpus, store
+from regard.batches.corpus import CorpusWriter, StoredCorpus, store
 from regard.batches.loader import Loader, LoaderSettings, Place
 from regard.batches.packing import pack
 from regard.batches.rows import Batch, batch_of
@@ -35,6 +35,18 @@ def pairs_of(sizes: list[tuple[int, int]]) -> list[tuple[list[int], list[int]]]:
 
 def stored(folder: Path, sizes: list[tuple[int, int]]) -> StoredCorpus:
     return store(folder / f"corpus{time.monotonic_ns()}", pairs_of(sizes), begin=BEGIN, end=END, vocabulary=200)
+
+
+def news(folder: Path, *, pairs: int) -> StoredCorpus:
+    """Sentences of 28 tokens, as long as those of news: a log-normal, targets of about the same length."""
+    draw = np.random.default_rng(1)
+    source = draw.normal(np.log(28) - 0.55**2 / 2, 0.55, pairs)
+    writer = CorpusWriter(folder, vocabulary=9)
+    for side, logarithms in (("source", source), ("target", source + draw.normal(0, 0.15, pairs))):
+        counts = np.clip(np.exp(logarithms).round(), 2, 100).astype(np.int32)
+        writer.add(side, np.full(int(counts.sum()), END, dtype=np.uint32), counts)
+    writer.finish({"begin": BEGIN, "end": END})
+    return StoredCorpus(folder)
 
 
 def found(batch: Batch) -> list[tuple[int, tuple[int, int]]]:
@@ -85,15 +97,67 @@ def test_the_order_never_changes_between_versions_or_machines() -> None:
     assert shuffled(np.arange(10), count=10, key=(1, "epoch", 0)).tolist() == [3, 1, 4, 0, 8, 7, 2, 6, 5, 9]
 
 
-@given(corpora, st.integers(1, 7))
-def test_packing_places_every_pair_once_and_overfills_no_row(sizes: list[tuple[int, int]], group: int) -> None:
-    sources, targets = (np.array(side) for side in zip(*sizes, strict=True))
-    packed = pack(sources, targets, lengths=(10, 20, 30), groups=(group, group, group))
+@given(corpora, st.integers(1, 7), st.sampled_from([1, 7, 41]))
+def test_packing_places_every_pair_once_and_overfills_no_row(
+    sizes: list[tuple[int, int]], group: int, times: int
+) -> None:
+    sources, targets = (times * np.array(side) - times // 2 for side in zip(*sizes, strict=True))
+    packed = pack(sources, targets, lengths=(10 * times, 20 * times, 30 * times), groups=(group, group, group))
     assert sorted(np.concatenate([rows.pairs for rows in packed]).tolist()) == list(range(len(sizes)))
     for rows in packed:
         assert (np.diff(rows.rows) >= 0).all()
         for side in (sources, targets):
             assert np.bincount(rows.rows, weights=side[rows.pairs]).max() <= rows.length
+
+
+def test_pairs_that_fill_rows_exactly_find_each_other() -> None:
+    sizes = [(60, 55), (31, 40), (33, 29), (2, 3), (2, 1)]
+    sources, targets = np.repeat(np.array(sizes), 40, axis=0).T
+    (packed,) = pack(sources, targets, lengths=(128,), groups=(1,))
+    assert packed.rows.max() + 1 <= 41
+
+
+@pytest.mark.parametrize("rows", [192, 198])
+def test_sentences_as_long_as_those_of_news_fill_rows_of_128(tmp_path: Path, rows: int) -> None:
+    corpus = news(tmp_path / "news", pairs=200_000)
+    loader = Loader(corpus, LoaderSettings(batch_tokens=rows * 128, row_lengths=(128,)))
+    tokens = sum(int(side.lengths.sum()) for side in (corpus.source, corpus.target))
+    batches = sum(len(loader._pack_pool(0, pool)[1]) for pool in range(loader.pools))
+    assert tokens / (2 * batches * rows * 128) > 0.983
+
+
+@pytest.mark.parametrize(("pairs", "tokens", "least"), [(3_000, 4_096, 0.97), (20_000, 8_192, 0.97), (300, 512, 0.94)])
+def test_rows_of_small_corpora_are_full_too(tmp_path: Path, pairs: int, tokens: int, least: float) -> None:
+    corpus = news(tmp_path / "news", pairs=pairs)
+    batches = epoch(Loader(corpus, LoaderSettings(batch_tokens=tokens, row_lengths=(128,))), 0)
+    filled = sum(int((side.segments != 0).sum()) for batch in batches for side in (batch.source, batch.target))
+    assert filled / sum(2 * batch.labels.numel() for batch in batches) > least
+
+
+@pytest.mark.parametrize("wished", [1, 2, 5, 16])
+def test_pools_are_about_as_large_as_asked_for(tmp_path: Path, wished: int) -> None:
+    corpus = news(tmp_path / "news", pairs=20_000)
+    tokens = max(int(side.lengths.sum()) for side in (corpus.source, corpus.target))
+    options = LoaderSettings(batch_tokens=1_024, row_lengths=(128,), pool_batches=tokens // 1_024 // wished)
+    pools = [Loader(corpus, options, rank=rank, ranks=4).pools for rank in range(4)]
+    assert len(set(pools)) == 1
+    assert wished / 1.25 - 0.5 <= pools[0] <= wished * 1.25 + 0.5
+
+
+def test_no_pool_is_empty_where_every_pair_fills_a_batch(tmp_path: Path) -> None:
+    corpus = stored(tmp_path, [(9, 9)] * 40)
+    loader = Loader(corpus, LoaderSettings(batch_tokens=10, row_lengths=(10,), pool_batches=1))
+    assert loader.pools <= 40
+    assert [len(found(batch)) for batch in epoch(loader, 0)] == [1] * 40
+
+
+def test_a_place_after_the_last_pool_is_the_next_epoch(tmp_path: Path) -> None:
+    corpus = stored(tmp_path, [(n % 9 + 1, n % 7 + 1) for n in range(100)])
+    loader = Loader(corpus, LoaderSettings(batch_tokens=120, row_lengths=(20,)))
+    batch, after = next(loader.batches(Place(epoch=2, pool=loader.pools, batch=7)))
+    expected, expected_after = next(loader.batches(Place(epoch=3)))
+    assert torch.equal(batch.labels, expected.labels)
+    assert after == expected_after
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])

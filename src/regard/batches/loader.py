@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterator
 from contextlib import suppress
+from math import ceil, floor
 from queue import Full, Queue
 from threading import Event, Thread
 from typing import Annotated, NamedTuple, Self
@@ -23,13 +24,16 @@ from numpy.typing import NDArray
 from pydantic import Field, PositiveInt, model_validator
 
 from regard.batches.corpus import Side, StoredCorpus
-from regard.batches.packing import Packed, one_a_row, pack
+from regard.batches.packing import REACHED, Packed, one_a_row, order_of, pack
 from regard.batches.rows import Batch, Rows
 from regard.batches.shuffle import shuffled
 from regard.errors import CorpusError
 from regard.settings import Settings
 
 Numbers = NDArray[np.int64]
+
+_POOLS_DIFFER = 1.25  # by this factor at the most from the size that is asked for
+_NORMAL = np.array([-1.64, -1.04, -0.67, -0.39, -0.13, 0.13, 0.39, 0.67, 1.04, 1.64])  # a normal variable, in ten parts
 
 
 class LoaderSettings(Settings):
@@ -72,12 +76,13 @@ class Loader:
                 f"{settings.row_lengths[-1]}.\n  Prepare the corpus with a smaller limit, or allow longer rows."
             )
         self.groups = {length: self._rows_in_a_batch(length) for length in settings.row_lengths}
-        tokens = max(side.lengths.sum(dtype=np.int64) for side in (corpus.source, corpus.target))
-        self.pools = max(1, round(int(tokens) / (settings.batch_tokens * settings.pool_batches)))
+        self.pools = self._count_pools()
 
     def batches(self, place: Place = Place()) -> Iterator[tuple[Batch, Place]]:  # noqa: B008  a tuple of numbers
         """Each batch from `place` on, with the place after it."""
         epoch, pool, first = place
+        if pool >= self.pools:  # a place that was noted when pools were smaller
+            epoch, pool, first = epoch + 1, 0, 0
         while True:
             shapes, order = self._pack_pool(epoch, pool)
             for number in range(first, len(order)):
@@ -114,6 +119,23 @@ class Loader:
         """As many rows as the budget allows, equally many for each rank."""
         return max(1, self.settings.batch_tokens // length // self.ranks) * self.ranks
 
+    def _count_pools(self) -> int:
+        """A number by which pools of about the size that is asked for make the fewest batches.
+
+        The last batch of a pool is filled in part, so a pool should need hardly less than a whole number of batches.
+        Pools have equally many pairs, but not tokens: what they need varies like a sum of as many random lengths.
+        """
+        tokens, squares = max(_sums(side) for side in (self.corpus.source, self.corpus.target))
+        wished = tokens / (self.settings.batch_tokens * self.settings.pool_batches)
+        few, many = ceil(wished / _POOLS_DIFFER), min(floor(wished * _POOLS_DIFFER), len(self.corpus))
+        if few > many or not self.settings.share_rows:
+            return max(1, round(wished))
+        pools, length = np.arange(few, many + 1), self.settings.row_lengths[0]
+        batch = self.groups[length] * length * REACHED
+        variance = max(0.0, squares - tokens**2 / len(self.corpus)) / pools * (1 - 1 / pools)
+        needed = (tokens / pools)[:, None] + np.sqrt(variance)[:, None] * _NORMAL
+        return int(pools[np.argmin(np.ceil(needed / batch).sum(axis=1) * pools)])
+
     def _pack_pool(self, epoch: int, pool: int) -> tuple[dict[int, _Shape], list[tuple[int, int]]]:
         """The rows of a pool by their length, and the order of its batches: length and number in that length."""
         count, seed = len(self.corpus), self.settings.seed
@@ -139,7 +161,7 @@ class Loader:
         group = self.groups[packed.length]
         count = -(-(int(packed.rows.max()) + 1) // group) * group
         rows = shuffled(np.arange(count), count=count, key=(*key, packed.length))[packed.rows]
-        order = np.argsort(rows, kind="stable")
+        order = order_of(rows, most=count)
         return _Shape(count // group, pairs[packed.pairs[order]], rows[order])
 
     def _batch(self, length: int, number: int, shapes: dict[int, _Shape]) -> Batch:
@@ -165,6 +187,12 @@ class _Shape(NamedTuple):
     batches: int
     pairs: Numbers  # numbers of pairs in the corpus
     rows: Numbers  # the row of each, not falling
+
+
+def _sums(side: Side) -> tuple[int, int]:
+    """Of the lengths, and of their squares; exact, so that every machine makes the same pools."""
+    lengths = side.lengths
+    return int(lengths.sum(dtype=np.int64)), int(np.einsum("i,i->", lengths, lengths, dtype=np.int64))
 
 
 def _make_ahead(

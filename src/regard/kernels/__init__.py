@@ -12,6 +12,7 @@ from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
 from types import ModuleType
+from typing import Any
 
 _OPERATIONS = {  # for training, by file; most have another for their gradient
     "row_attention": "row_attention",
@@ -48,22 +49,12 @@ def works(name: str) -> bool:
 works.__dict__["_dynamo_marked_constant"] = True
 
 
-def introduce() -> None:
-    """Makes the operations for training known to PyTorch's compiler, which calls them as they are.
-
-    It would learn that by itself where it meets one. But PyTorch 2.11 then describes for its log all that led there,
-    and the description doubles with each layer.
-    """
+def introduce() -> dict[str, Any]:
+    """Makes the operations for training known to PyTorch's compiler; the options to compile with."""
     operations = [operation for file, operation in _OPERATIONS.items() if works(file)]
     if not operations:
-        return
-    import torch
-    from torch._inductor.lowering import lowerings, make_fallback, tag_to_layout_constraint
-    from torch._library.utils import get_layout_constraint_tag
+        return {}
+    from regard.kernels import compiling
 
-    for name in operations:
-        for way in (name, f"{name}_backward"):
-            known = getattr(getattr(torch.ops.regard, way, None), "default", None)
-            if known is not None and known not in lowerings:
-                constraint = tag_to_layout_constraint(get_layout_constraint_tag(known))
-                make_fallback(known, constraint)  # type: ignore[no-untyped-call]
+    compiling.introduce([way for name in operations for way in (name, f"{name}_backward")])
+    return {"post_grad_custom_pre_pass": compiling.SumsInKernels()} if works("residual") else {}

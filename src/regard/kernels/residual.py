@@ -5,6 +5,9 @@ stored but drawn again backward: one draw of Philox, numbered by row and place, 
 each. So a share of 0.1 is 6554 of 65536, as on a CPU. Backward, programs last: each adds up what its rows say about
 weight and bias, and what all of them have is summed at the end, always in the same order.
 
+What leaves a residual connection enters the next sub-layer and goes past it, so its gradient has two parts. Compiled
+code leaves it to this kernel to add them (compiling.py).
+
 Shapes: N rows, D width, of which a lane has eight neighbours, `deep` times; P programs.
 """
 
@@ -25,7 +28,7 @@ class Tiling(NamedTuple):
 
     rows: int  # that are read at a time; a multiple of the warps
     warps: int
-    lasting: int = 0  # programs on each multiprocessor; 0 starts one for every block
+    lasting: int = 0  # programs on each multiprocessor, of rows of up to 512; 0 starts one for every block
     stages: int = 1  # of them, the blocks that are in memory at a time
 
 
@@ -86,9 +89,9 @@ def _normalise(  # type: ignore[no-untyped-def]
 
 @triton.jit  # type: ignore[untyped-decorator]
 def _normalise_backward(  # type: ignore[no-untyped-def]
-    gradient, added, statistics, weight, seed, for_x, for_y, sums, dropped, scale, rows, blocks,
+    gradient, more, added, statistics, weight, seed, for_x, for_y, sums, dropped, scale, rows, blocks,
     width: tl.constexpr, tile: tl.constexpr, deep: tl.constexpr, lanes: tl.constexpr, full: tl.constexpr,
-    drops: tl.constexpr, stages: tl.constexpr,
+    drops: tl.constexpr, two: tl.constexpr, stages: tl.constexpr,
 ):  # fmt: skip
     column = tl.arange(0, deep)[None, :, None] * lanes + tl.arange(0, lanes)[None, None, :]
     within = tl.arange(0, tile)[:, None, None]
@@ -103,6 +106,8 @@ def _normalise_backward(  # type: ignore[no-untyped-def]
         row = block * tile + within
         valid = there & (row < rows)
         wanted = (tl.load(gradient + at) if full else tl.load(gradient + at, mask=valid, other=0.0)).to(tl.float32)
+        if two:
+            wanted += (tl.load(more + at) if full else tl.load(more + at, mask=valid, other=0.0)).to(tl.float32)
         normal = (tl.load(added + at) if full else tl.load(added + at, mask=valid, other=0.0)).to(tl.float32)
         mean = tl.load(statistics + row, mask=row < rows, other=0.0)
         inverse = tl.load(statistics + rows + row, mask=row < rows, other=0.0)
@@ -158,14 +163,20 @@ def _(
 @torch.library.custom_op(
     "regard::residual_norm_backward",
     mutates_args=(),
-    schema="(Tensor gradient, Tensor added, Tensor statistics, Tensor weight, Tensor? seed, float p)"
+    schema="(Tensor gradient, Tensor? more, Tensor added, Tensor statistics, Tensor weight, Tensor? seed, float p)"
     " -> (Tensor, Tensor, Tensor)",
 )
 def _residual_norm_backward(
-    gradient: Tensor, added: Tensor, statistics: Tensor, weight: Tensor, seed: Tensor | None, p: float
+    gradient: Tensor,
+    more: Tensor | None,
+    added: Tensor,
+    statistics: Tensor,
+    weight: Tensor,
+    seed: Tensor | None,
+    p: float,
 ) -> tuple[Tensor, Tensor, Tensor]:
     """The gradients of x, and of y where it is another one, else [0]; and [P, 2, D], of which the sum over all programs
-    is the gradient of weight and bias.
+    is the gradient of weight and bias. The incoming gradient may come in two parts.
     """
     for_x, for_y, sums = _empty_gradients(added, seed, p)
     dropped = _dropped(seed, p)
@@ -173,16 +184,22 @@ def _residual_norm_backward(
     blocks = triton.cdiv(statistics.size(1), sizes["tile"])
     kernel: Any = _normalise_backward
     kernel[(sums.size(0),)](
-        gradient.contiguous(), added, statistics, weight.contiguous(), seed, for_x, for_y, sums,
-        dropped, _LEVELS / (_LEVELS - dropped), statistics.size(1), blocks,
-        drops=dropped > 0, stages=BACKWARD.stages, num_warps=BACKWARD.warps, **sizes,
+        gradient.contiguous(), None if more is None else more.contiguous(), added, statistics, weight.contiguous(),
+        seed, for_x, for_y, sums, dropped, _LEVELS / (_LEVELS - dropped), statistics.size(1), blocks,
+        drops=dropped > 0, two=more is not None, stages=BACKWARD.stages, num_warps=BACKWARD.warps, **sizes,
     )  # fmt: skip
     return for_x, for_y, sums
 
 
 @_residual_norm_backward.register_fake
 def _(
-    _gradient: Tensor, added: Tensor, _statistics: Tensor, _weight: Tensor, seed: Tensor | None, p: float
+    _gradient: Tensor,
+    _more: Tensor | None,
+    added: Tensor,
+    _statistics: Tensor,
+    _weight: Tensor,
+    seed: Tensor | None,
+    p: float,
 ) -> tuple[Tensor, Tensor, Tensor]:
     return _empty_gradients(added, seed, p)
 
@@ -197,7 +214,7 @@ def _keep(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor, Tenso
 
 def _differentiate(ctx: Any, gradient: Tensor, *_none: None) -> tuple[Tensor | None, ...]:
     added, statistics, weight, seed = ctx.saved_tensors
-    for_x, for_y, sums = torch.ops.regard.residual_norm_backward(gradient, added, statistics, weight, seed, ctx.p)
+    for_x, for_y, sums = torch.ops.regard.residual_norm_backward(gradient, None, added, statistics, weight, seed, ctx.p)
     for_weight, for_bias = sums.sum(0).unbind()
     for_y = for_y if _dropped(seed, ctx.p) else for_x
     return for_x, for_y, for_weight.to(weight.dtype), for_bias.to(ctx.of_bias), None, None, None
@@ -233,8 +250,10 @@ def _sizes(x: Tensor, tiling: Tiling) -> dict[str, Any]:
 
 
 def _programs(x: Tensor, tiling: Tiling) -> int:
+    """As many as there is work for, or as have room at once: wider rows take more registers."""
     blocks: int = triton.cdiv(x.numel() // x.size(-1), _sizes(x, tiling)["tile"])
-    return max(1, min(blocks, multiprocessors(x.device) * tiling.lasting) if tiling.lasting else blocks)
+    room = multiprocessors(x.device) * max(1, tiling.lasting * 512 // max(512, x.size(-1)))
+    return max(1, min(blocks, room) if tiling.lasting else blocks)
 
 
 def agrees() -> bool:

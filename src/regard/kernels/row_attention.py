@@ -1,8 +1,9 @@
 """Attention over rows of up to 128 tokens, as training needs it: forward and backward, one kernel each.
 
 All keys and values of a row and a head fit into one tile. So a program of the GPU reads each of them once, sees whole
-rows of scores, and writes its part of every gradient itself: nothing is added up between programs. A query that may
-look at nothing gets zeros, and has no gradient.
+rows of scores, and writes its part of every gradient itself: nothing is added up between programs. The keys that a
+query may look at are neighbours, those of its own sentence, so one number tells its span: the first of them, and 2^16
+times the one after the last. A query that may look at nothing gets zeros, and has no gradient.
 
 Queries, keys and values are taken as one matrix product gives them, side by side: all three where a row looks at
 itself, else keys and values. Their gradients are written side by side as well, for the products backward. In all of
@@ -61,10 +62,17 @@ def _write(values, start, place, stride, limit, width: tl.constexpr, full: tl.co
 
 
 @triton.jit  # type: ignore[untyped-decorator]
+def _may_look(spans, ask, tell, queries, full: tl.constexpr):  # type: ignore[no-untyped-def]
+    span = tl.load(spans + ask) if full else tl.load(spans + ask, mask=ask < queries, other=0)
+    first, beyond = span & 0xFFFF, span >> 16
+    return (tell[None, :] >= first[:, None]) & (tell[None, :] < beyond[:, None])
+
+
+@triton.jit  # type: ignore[untyped-decorator]
 def _attend(  # type: ignore[no-untyped-def]
-    query, key, value, allowed, out, normalisers, scale, heads, queries, keys,
+    query, key, value, spans, out, normalisers, scale, heads, queries, keys,
     query_0, query_1, query_2, key_0, key_1, key_2, value_0, value_1, value_2,
-    allowed_0, allowed_2, out_0, out_1, out_2,
+    out_0, out_1, out_2,
     tile: tl.constexpr, blocks: tl.constexpr, span: tl.constexpr, width: tl.constexpr, full: tl.constexpr,
 ):  # fmt: skip
     program = tl.program_id(0)
@@ -74,10 +82,9 @@ def _attend(  # type: ignore[no-untyped-def]
     asked = _read(query + row * query_0 + head * query_1, ask, query_2, queries, width, full)
     known = _read(key + row * key_0 + head * key_1, tell, key_2, keys, width, full)
     told = _read(value + row * value_0 + head * value_1, tell, value_2, keys, width, full)
-    at = allowed + row * allowed_0 + ask[:, None] * allowed_2 + tell[None, :]
-    may = tl.load(at) if full else tl.load(at, mask=(ask < queries)[:, None] & (tell < keys)[None, :], other=0)
+    may = _may_look(spans + row * queries, ask, tell, queries, full)
     scores = tl.dot(asked, tl.trans(known), input_precision="ieee") * scale
-    scores = tl.where(may != 0, scores, float("-inf"))
+    scores = tl.where(may, scores, float("-inf"))
     highest = tl.max(scores, 1)
     highest = tl.where(highest == float("-inf"), 0.0, highest)
     weights = tl.exp2(scores - highest[:, None])
@@ -90,9 +97,9 @@ def _attend(  # type: ignore[no-untyped-def]
 
 @triton.jit  # type: ignore[untyped-decorator]
 def _attend_backward(  # type: ignore[no-untyped-def]
-    query, key, value, allowed, gradient, normalisers, query_gradient, key_gradient, value_gradient,
+    query, key, value, spans, gradient, normalisers, query_gradient, key_gradient, value_gradient,
     scale, base_2_scale, turns, total, heads, queries, keys,
-    query_0, query_1, query_2, key_0, key_1, key_2, value_0, value_1, value_2, allowed_0, allowed_2,
+    query_0, query_1, query_2, key_0, key_1, key_2, value_0, value_1, value_2,
     gradient_0, gradient_1, gradient_2, asking_0, asking_1, asking_2, telling_0, telling_1, telling_2,
     tile: tl.constexpr, span: tl.constexpr, width: tl.constexpr, full: tl.constexpr, stages: tl.constexpr,
 ):  # fmt: skip
@@ -104,12 +111,11 @@ def _attend_backward(  # type: ignore[no-untyped-def]
         known = _read(key + row * key_0 + head * key_1, tell, key_2, keys, width, full)
         wanted = _read(gradient + row * gradient_0 + head * gradient_1, ask, gradient_2, queries, width, full)
         told = _read(value + row * value_0 + head * value_1, tell, value_2, keys, width, full)
-        at = allowed + row * allowed_0 + ask[:, None] * allowed_2 + tell[None, :]
+        may = _may_look(spans + row * queries, ask, tell, queries, full)
         by_query = normalisers + both.to(tl.int64) * queries + ask
-        may = tl.load(at) if full else tl.load(at, mask=(ask < queries)[:, None] & (tell < keys)[None, :], other=0)
         normaliser = tl.load(by_query) if full else tl.load(by_query, mask=ask < queries, other=0.0)
         scores = tl.dot(asked, tl.trans(known), input_precision="ieee") * base_2_scale - normaliser[:, None]
-        weights = tl.exp2(tl.where(may != 0, scores, float("-inf"))).to(told.dtype)
+        weights = tl.exp2(tl.where(may, scores, float("-inf"))).to(told.dtype)
         for_values = tl.dot(tl.trans(weights), wanted, input_precision="ieee")
         told_at = row * telling_0 + head * telling_1
         _write(for_values, value_gradient + told_at, tell, telling_2, keys, width, full)
@@ -140,11 +146,11 @@ class Projections(NamedTuple):
 @torch.library.custom_op(
     "regard::row_attention",
     mutates_args=(),
-    schema="(Tensor asking, Tensor? telling, Tensor allowed, int heads) -> (Tensor, Tensor)",
+    schema="(Tensor asking, Tensor? telling, Tensor spans, int heads) -> (Tensor, Tensor)",
 )
-def _row_attention(asking: Tensor, telling: Tensor | None, allowed: Tensor, heads: int) -> tuple[Tensor, Tensor]:
-    """Queries, keys and values [B, T, 3 * W], or queries [B, T, W] and keys and values [B, S, 2 * W]; and [B, 1, T or
-    1, S] -> the answers [B, T, W], and [B, H, T], for the gradient: the logarithm to the base of 2 of each query's sum
+def _row_attention(asking: Tensor, telling: Tensor | None, spans: Tensor, heads: int) -> tuple[Tensor, Tensor]:
+    """Queries, keys and values [B, T, 3 * W], or queries [B, T, W] and keys and values [B, S, 2 * W]; and the spans
+    [B, T] -> the answers [B, T, W], and [B, H, T], for the gradient: the logarithm to the base of 2 of each query's sum
     of exponentials.
     """
     answers, normalisers = _empty(asking, telling, heads)
@@ -155,27 +161,27 @@ def _row_attention(asking: Tensor, telling: Tensor | None, allowed: Tensor, head
     blocks = triton.cdiv(queries, tile)
     kernel: Any = _attend
     kernel[(rows * heads * blocks,)](
-        query, key, value, allowed.view(torch.uint8), out, normalisers, math.log2(math.e) / math.sqrt(width),
+        query, key, value, spans.contiguous(), out, normalisers, math.log2(math.e) / math.sqrt(width),
         heads, queries, key.size(2),
-        *query.stride()[:3], *key.stride()[:3], *value.stride()[:3], *_strides_of_mask(allowed), *out.stride()[:3],
+        *query.stride()[:3], *key.stride()[:3], *value.stride()[:3], *out.stride()[:3],
         blocks=blocks, **_sizes(query, key, tile), **_options(FORWARD),
     )  # fmt: skip
     return answers, normalisers
 
 
 @_row_attention.register_fake
-def _(asking: Tensor, telling: Tensor | None, _allowed: Tensor, heads: int) -> tuple[Tensor, Tensor]:
+def _(asking: Tensor, telling: Tensor | None, _spans: Tensor, heads: int) -> tuple[Tensor, Tensor]:
     return _empty(asking, telling, heads)
 
 
 @torch.library.custom_op(
     "regard::row_attention_backward",
     mutates_args=(),
-    schema="(Tensor gradient, Tensor asking, Tensor? telling, Tensor allowed, Tensor normalisers, int heads)"
+    schema="(Tensor gradient, Tensor asking, Tensor? telling, Tensor spans, Tensor normalisers, int heads)"
     " -> (Tensor, Tensor)",
 )
 def _row_attention_backward(
-    gradient: Tensor, asking: Tensor, telling: Tensor | None, allowed: Tensor, normalisers: Tensor, heads: int
+    gradient: Tensor, asking: Tensor, telling: Tensor | None, spans: Tensor, normalisers: Tensor, heads: int
 ) -> tuple[Tensor, Tensor]:
     """The gradients of what asked and of what told, as they came; [0] where all came as one."""
     for_asking, for_telling = _empty_gradients(asking, telling)
@@ -189,9 +195,9 @@ def _row_attention_backward(
     programs = min(total, multiprocessors(query.device) * room) if fits else total
     kernel: Any = _attend_backward
     kernel[(programs,)](
-        query, key, value, allowed.view(torch.uint8), wanted, normalisers, for_query, for_key, for_value,
+        query, key, value, spans.contiguous(), wanted, normalisers, for_query, for_key, for_value,
         scale, scale * math.log2(math.e), triton.cdiv(total, programs), total, heads, queries, key.size(2),
-        *query.stride()[:3], *key.stride()[:3], *value.stride()[:3], *_strides_of_mask(allowed),
+        *query.stride()[:3], *key.stride()[:3], *value.stride()[:3],
         *wanted.stride()[:3], *for_query.stride()[:3], *for_key.stride()[:3],
         stages=BACKWARD.stages if fits else 1, **_sizes(query, key, tile), **_options(BACKWARD),
     )  # fmt: skip
@@ -200,16 +206,16 @@ def _row_attention_backward(
 
 @_row_attention_backward.register_fake
 def _(
-    _gradient: Tensor, asking: Tensor, telling: Tensor | None, _allowed: Tensor, _normalisers: Tensor, _heads: int
+    _gradient: Tensor, asking: Tensor, telling: Tensor | None, _spans: Tensor, _normalisers: Tensor, _heads: int
 ) -> tuple[Tensor, Tensor]:
     return _empty_gradients(asking, telling)
 
 
 def _keep(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor]) -> None:
-    asking, telling, allowed, ctx.heads = inputs
+    asking, telling, spans, ctx.heads = inputs
     ctx.mark_non_differentiable(output[1])
     ctx.set_materialize_grads(False)  # else what has no gradient would get zeros
-    ctx.save_for_backward(asking, telling, allowed, output[1])
+    ctx.save_for_backward(asking, telling, spans, output[1])
 
 
 def _differentiate(ctx: Any, gradient: Tensor, _none: None) -> tuple[Tensor, Tensor | None, None, None]:
@@ -237,11 +243,6 @@ def _empty_gradients(asking: Tensor, telling: Tensor | None) -> tuple[Tensor, Te
     return asking.new_empty(asking.shape), asking.new_empty((0,) if telling is None else telling.shape)
 
 
-def _strides_of_mask(allowed: Tensor) -> tuple[int, int]:
-    """From row to row and from query to query, 0 where all of them share one."""
-    return allowed.stride(0) if allowed.size(0) > 1 else 0, allowed.stride(2) if allowed.size(2) > 1 else 0
-
-
 def _sizes(query: Tensor, key: Tensor, tile: int) -> dict[str, Any]:
     """The shapes of a program's tiles, and whether they are full."""
     keys, span = key.size(2), _power_of_2(key.size(2))
@@ -263,8 +264,10 @@ def agrees() -> bool:
 
     device, half = tried_on()
     draw = torch.Generator().manual_seed(0)
-    allowed = torch.rand(2, 1, LONGEST, LONGEST, generator=draw).to(device) < 0.3
-    allowed[..., 0] = True
+    place = torch.arange(LONGEST, device=device, dtype=torch.int32)
+    first = place // 28 * 28  # of a sentence, in which one looks backwards
+    spans = (first + (place + 1 << 16)).expand(2, -1)
+    allowed = (place >= first[:, None]) & (place <= place[:, None])
     pairs: list[tuple[Tensor, Tensor]] = []
     with torch.enable_grad(), torch.autocast(device.type, enabled=False):
         for parts in ((3,), (1, 2)):
@@ -272,7 +275,7 @@ def agrees() -> bool:
             *inputs, gradient = (tensor.requires_grad_() for tensor in drawn)
             precise = [tensor.detach().float().requires_grad_() for tensor in inputs]
             telling = None if len(parts) == 1 else inputs[1]
-            found = torch.ops.regard.row_attention(inputs[0], telling, allowed, 2)[0]
+            found = torch.ops.regard.row_attention(inputs[0], telling, spans, 2)[0]
             views = Projections.of(precise[0], None if telling is None else precise[1], 2)
             expected = F.scaled_dot_product_attention(*views, attn_mask=allowed).transpose(1, 2).flatten(2)
             ours = torch.autograd.grad(found, inputs, gradient)

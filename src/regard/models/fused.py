@@ -46,8 +46,8 @@ def fused_attention(query: Tensor, key: Tensor, value: Tensor, allowed: Tensor |
 def joint_attention(attention: MultiHeadAttention, x: Tensor, memory: Tensor, allowed: Tensor) -> Tensor | None:
     """[B, T, D], [B, S, D] and [B, 1, T or 1, S] -> [B, T, H * K] what all heads found, before W^O.
 
-    None says that this is not for it: nobody learns, or somebody looks, or it is not on a GPU in half precision, or
-    the rows are long.
+    The keys that a query may look at must be neighbours, as those of its sentence in a row are. None says that this is
+    not for it: nobody learns, or somebody looks, or it is not on a GPU in half precision, or the rows are long.
     """
     if attention.observer is not None or not _learns_on_a_gpu(x) or not _is_short(attention, x, memory, allowed):
         return None
@@ -58,8 +58,19 @@ def joint_attention(attention: MultiHeadAttention, x: Tensor, memory: Tensor, al
         asking = _side_by_side(x, (attention.query, attention.key, attention.value))
     else:
         asking, telling = attention.query(x), _side_by_side(memory, (attention.key, attention.value))
-    answers: Tensor = torch.ops.regard.row_attention(asking, telling, allowed, attention.heads)[0]
+    answers: Tensor = torch.ops.regard.row_attention(asking, telling, spans_of(allowed, x.size(1)), attention.heads)[0]
     return answers
+
+
+def spans_of(allowed: Tensor, queries: int) -> Tensor:
+    """[B, 1, T or 1, S] -> [B, T]: the first key that a query may look at, and 2^16 times the one after the last.
+
+    A query that may look at nothing has a span that ends before it begins.
+    """
+    place = torch.arange(allowed.size(3), device=allowed.device, dtype=torch.int32)
+    first = torch.where(allowed, place, allowed.size(3)).amin(3)
+    beyond = torch.where(allowed, place + 1, 0).amax(3)
+    return (first + (beyond << 16)).squeeze(1).expand(-1, queries)
 
 
 def fused_activation(x: Tensor, linear: nn.Linear, activation: nn.Module) -> Tensor:
@@ -101,7 +112,6 @@ def _is_short(attention: MultiHeadAttention, x: Tensor, memory: Tensor, allowed:
         and width // attention.heads in _WIDTHS
         and max(x.size(1), memory.size(1)) <= _LONGEST_ROW
         and allowed.size(1) == 1
-        and allowed.stride(3) == 1
     )
 
 

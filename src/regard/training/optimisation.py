@@ -86,8 +86,7 @@ class Optimisation:
         )
         self._compiled: nn.Module | None = None
         if worth_compiling(device, settings.compile, work=self._work()):
-            kernels.introduce()
-            loss.compile(dynamic=False, options=_COMPILING)
+            loss.compile(dynamic=False, options=_COMPILING | kernels.introduce())
             self._compiled = loss
         self.loss = processes.together(loss, device)
 
@@ -100,8 +99,7 @@ class Optimisation:
             return Update(Losses(*(loss.clone() for loss in outcome.losses)), outcome.norm)
         losses = self._gradients_or_more_parts(batch)
         self.scaler.unscale_(self.adam)
-        norm = nn.utils.clip_grad_norm_(self.weights.values(), self.settings.gradient_clip or math.inf)
-        update = Update(losses, norm)
+        update = Update(losses, self._clip())
         if update.made or self.scaler.is_enabled():
             self.scaler.step(self.adam)
             self.scaler.update()
@@ -199,9 +197,17 @@ class Optimisation:
 
     def _update(self) -> Tensor:
         """Adam's update, without asking the GPU: where the gradient is not finite, Adam itself leaves it out."""
-        norm = nn.utils.clip_grad_norm_(self.weights.values(), self.settings.gradient_clip or math.inf)
+        norm = self._clip()
         self.adam.found_inf = (~norm.isfinite()).float()  # type: ignore[attr-defined]
         self.adam.step()
+        return norm
+
+    def _clip(self) -> Tensor:
+        """The gradient's norm; the gradient is made shorter where a limit was set, and not touched where none was."""
+        weights = list(self.weights.values())
+        norm = nn.utils.get_total_norm([weight.grad for weight in weights if weight.grad is not None])
+        if self.settings.gradient_clip:
+            nn.utils.clip_grads_with_norm_(weights, self.settings.gradient_clip, norm)
         return norm
 
     def _alone(self, *, last: bool) -> AbstractContextManager[Any]:
