@@ -95,8 +95,10 @@ def test_where_nothing_is_real_nothing_is_lost() -> None:
 @needs_a_place
 def test_no_program_depends_on_how_many_there_are(monkeypatch: pytest.MonkeyPatch) -> None:
     from regard.kernels import projected_loss
+    from regard.kernels.machine import multiprocessors
 
-    *given, labels, real = inputs(23, 300, torch.float32)
+    count = 4 * multiprocessors(torch.device(DEVICE)) + 11
+    *given, labels, real = inputs(count, 300, torch.float32)
     found = []
     for lasting in (1, 3, 100):
         monkeypatch.setattr(projected_loss, "TILING", projected_loss.TILING._replace(lasting=lasting))

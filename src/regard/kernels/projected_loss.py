@@ -1,4 +1,4 @@
-"""The output projection and its smoothed cross-entropy as one operation: logits are read once, and never kept.
+"""The output projection and its smoothed cross-entropy as one operation: logits leave memory once, and are never kept.
 
 A program of the GPU reads a row of logits to know their normaliser, and then reads it again, while it is still near,
 and writes the gradient in its place. That happens forward, before anybody asks for a gradient: what is asked for the
@@ -87,12 +87,12 @@ def _projected(
     logits = states @ weight.t()
     smoothed, likelihoods = (logits.new_empty(logits.size(0), dtype=torch.float32) for _ in range(2))
     kernel: Any = _lose_and_differ
-    kernel[(max(1, min(logits.size(0), multiprocessors(logits.device) * TILING.lasting)),)](
+    kernel[(max(1, min(logits.size(0), _programs(logits.device))),)](
         logits, labels.contiguous(), real.contiguous().view(torch.uint8), smoothed, likelihoods,
         epsilon, logits.size(0), vocabulary=logits.size(1),
         lanes=TILING.lanes, deep=TILING.deep, num_warps=TILING.warps,
     )  # fmt: skip
-    changes = logits
+    changes = logits  # which the kernel has overwritten
     return smoothed.sum(), likelihoods.sum(), changes @ weight, changes.t() @ states
 
 
@@ -119,6 +119,10 @@ def _differentiate(ctx: Any, incoming: Tensor, *_none: None) -> tuple[Tensor | N
 _projected.register_autograd(_differentiate, setup_context=_keep)
 
 
+def _programs(device: torch.device) -> int:
+    return multiprocessors(device) * TILING.lasting
+
+
 def agrees() -> bool:
     """Whether losses and gradients are those of PyTorch in float32, as nearly as half of it can tell."""
     from torch.nn import functional as F
@@ -126,11 +130,12 @@ def agrees() -> bool:
     device, half = tried_on()
     draw = torch.Generator().manual_seed(0)
     with torch.enable_grad(), torch.autocast(device.type, enabled=False):
-        drawn = torch.randn(11, 64, generator=draw), torch.randn(10_000, 64, generator=draw) / 8
+        count = 2 * _programs(device) + 5  # so that each has several rows
+        drawn = torch.randn(count, 64, generator=draw), torch.randn(10_000, 64, generator=draw) / 8
         inputs = [tensor.to(device, half).requires_grad_() for tensor in drawn]
         states, weight = precise = [tensor.detach().float().requires_grad_() for tensor in inputs]
-        labels = torch.randint(10_000, (11,), generator=draw).to(device)
-        real = torch.arange(11, device=device) != 2
+        labels = torch.randint(10_000, (count,), generator=draw).to(device)
+        real = torch.arange(count, device=device) % 7 != 2
         smoothed, likelihood, *_ = torch.ops.regard.projected_cross_entropy(*inputs, labels, real, 0.1)
         logits = F.linear(states, weight)
         expected = (F.cross_entropy(logits, labels, reduction="none", label_smoothing=0.1) * real).sum()
