@@ -82,6 +82,28 @@ def loss(shapes: Shapes) -> Case:
     )
 
 
+def projected_loss(shapes: Shapes, width: int) -> Case:
+    count = shapes.rows * shapes.length
+    labels = torch.randint(shapes.vocabulary, (count,), device=shapes.device)
+    real = torch.rand(count, device=shapes.device) < 0.98
+
+    def plain(states: Tensor, weight: Tensor, labels: Tensor, real: Tensor) -> Tensor:
+        return (smoothed_cross_entropy(F.linear(states, weight), labels, SMOOTHING)[0] * real).sum()
+
+    def drawn() -> list[Tensor]:
+        states, weight = (_drawn((size, width), shapes) for size in (count, shapes.vocabulary))
+        return [states, (weight.detach() / width**0.5).requires_grad_()]
+
+    return Case(
+        f"output projection and loss, {count:,} x {width:,} x {shapes.vocabulary:,}",
+        "projected_loss",
+        lambda *given: torch.ops.regard.projected_cross_entropy(*given, SMOOTHING)[0],
+        plain,
+        [drawn() for _ in range(SETS)],
+        [labels, real],
+    )
+
+
 def relu(shapes: Shapes, width: int) -> Case:
     count = shapes.rows * shapes.length
     sizes = (count, width), (4 * width, width), (4 * width,)
@@ -172,6 +194,7 @@ def main() -> None:
         lambda: attention(shapes, *((4, 16) if tiny else (16, 64))),
         *(lambda width=width: relu(shapes, width) for width in ((32,) if tiny else (512, 1024))),  # type: ignore[misc]
         lambda: loss(shapes),
+        *(lambda width=width: projected_loss(shapes, width) for width in ((32,) if tiny else (512, 1024))),  # type: ignore[misc]
         *(
             lambda width=width, dropout=dropout: residual(shapes, width, dropout)  # type: ignore[misc]
             for width in ((128,) if tiny else (512, 1024))

@@ -75,7 +75,7 @@ def floors(
         "output projection": product(each.output),
         "other matrix products": product(each.products),
         "attention": product(each.attention),
-        "cross-entropy": moved(3 * logits, "logits read forward; read, gradient written backward"),
+        "cross-entropy": moved(2 * logits, "logits read, and overwritten by their gradient"),
         "LayerNorm, dropout, residual": moved(7 * residuals * state, "3 tensors forward, 4 backward"),
         "ReLU and biases": moved(3 * layers * inner, "forward with the product; backward 2 read, 1 written"),
         "embedding": moved(2 * 3 * state + 2 * 4.0 * weights_of_embedding(settings), "vectors, and their gradients"),

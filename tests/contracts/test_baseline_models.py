@@ -51,6 +51,15 @@ def _built(name: str, device: str) -> Any:
         return models.build(table.get("architecture", "transformer"), models.read_settings(table, where="model"))
 
 
+@pytest.mark.parametrize("name", MODELS)
+def test_a_model_that_names_its_output_weight_multiplies_by_it_and_does_nothing_else(name: str) -> None:
+    built = model(name)
+    weight = built.output_weight()
+    states = torch.randn(3, weight.size(1), dtype=weight.dtype)
+    assert any(weight is parameter for parameter in built.parameters())
+    torch.testing.assert_close(built.logits(states), states @ weight.t())
+
+
 @pytest.mark.parametrize("name", PRESETS)
 def test_a_preset_has_as_many_parameters_as_small(name: str) -> None:
     assert presets.load(name).tables["tokeniser"]["vocabulary"] == VOCABULARY

@@ -152,6 +152,8 @@ def test_section_3_4_one_matrix_serves_source_target_and_output_scaled_at_the_bo
     torch.testing.assert_close(model.source_embedding(torch.tensor([7])), model.source_embedding.weight[7:8] * 4)
     x = torch.randn(2, 16, dtype=torch.float64)
     torch.testing.assert_close(model.logits(x), x @ model.source_embedding.weight.T)
+    assert model.output_weight() is model.source_embedding.weight
+    assert transformer(output_bias=True).output_weight() is None
 
 
 def test_section_3_5_positions_are_interleaved_sinusoids_from_zero_for_any_length() -> None:

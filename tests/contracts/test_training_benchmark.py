@@ -102,6 +102,7 @@ def test_a_learnable_corpus_replaces_each_id_by_another(parts: Any, tmp_path: Pa
         ("_cut", 75, "ReLU and biases"),
         ("_lose", 470, "cross-entropy"),
         ("_differ", 930, "cross-entropy"),
+        ("_lose_and_differ", 930, "cross-entropy"),
         ("Memcpy DtoD (Device -> Device)", 9, "copies and casts"),
         ("something else", 1, "not recognised"),
     ],

@@ -325,6 +325,6 @@ def test_on_a_gpu_a_residual_goes_through_the_kernel(p: float, monkeypatch: pyte
 
 
 @pytest.mark.skipif(find_spec("triton") is not None, reason="Triton is installed")
-@pytest.mark.parametrize("name", ["row_attention", "relu", "residual", "loss"])
+@pytest.mark.parametrize("name", ["row_attention", "relu", "residual", "loss", "projected_loss"])
 def test_without_triton_no_kernel_works_and_nobody_is_warned(name: str) -> None:
     assert not kernels.works(name)

@@ -14,11 +14,12 @@ from importlib.util import find_spec
 from types import ModuleType
 from typing import Any
 
-_OPERATIONS = {  # for training, by file; each has another for its gradient
+_OPERATIONS = {  # for training, by file; most have another for their gradient
     "row_attention": "row_attention",
     "relu": "relu_product",
     "residual": "residual_norm",
     "loss": "smoothed_cross_entropy",
+    "projected_loss": "projected_cross_entropy",
 }
 
 

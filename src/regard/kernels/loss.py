@@ -35,7 +35,28 @@ class Tiling(NamedTuple):
 
 FORWARD = Tiling(deep=8, warps=4)
 BACKWARD = Tiling(deep=8, warps=4)
-_LOG2_E = tl.constexpr(math.log2(math.e))
+LOG2_E = tl.constexpr(math.log2(math.e))
+
+
+@triton.jit  # type: ignore[untyped-decorator]
+def read_row(logits, vocabulary: tl.constexpr, lanes: tl.constexpr, deep: tl.constexpr):  # type: ignore[no-untyped-def]
+    """[V] -> the logarithm, to the base of 2, of the sum of exponentials; and the sum of the logits."""
+    place = tl.arange(0, deep)[:, None] * lanes + tl.arange(0, lanes)[None, :]
+    highest = tl.full((lanes,), float("-inf"), tl.float32)
+    totals = tl.zeros((lanes,), tl.float32)
+    sums = tl.zeros((lanes,), tl.float32)
+    for first in range(0, vocabulary, deep * lanes):
+        there = first + place < vocabulary
+        tile = tl.load(logits + first + place, mask=there, other=float("-inf")).to(tl.float32)
+        sums += tl.sum(tl.where(there, tile, 0.0), 0)
+        tile *= LOG2_E
+        above = tl.maximum(highest, tl.max(tile, 0))
+        base = tl.where(above == float("-inf"), 0.0, above)
+        totals = totals * tl.exp2(highest - base) + tl.sum(tl.exp2(tile - base[None, :]), 0)
+        highest = above
+    top = tl.max(highest, 0)
+    total = tl.sum(totals * tl.exp2(highest - top), 0)
+    return top + tl.log2(total), tl.sum(sums, 0)
 
 
 @triton.jit  # type: ignore[untyped-decorator]
@@ -47,26 +68,12 @@ def _lose(  # type: ignore[no-untyped-def]
     if tl.load(real + row) != 0:
         logits += row * stride
         said = tl.load(logits + tl.load(labels + row)).to(tl.float32)
-        place = tl.arange(0, deep)[:, None] * lanes + tl.arange(0, lanes)[None, :]
-        highest = tl.full((lanes,), float("-inf"), tl.float32)
-        totals = tl.zeros((lanes,), tl.float32)
-        sums = tl.zeros((lanes,), tl.float32)
-        for first in range(0, vocabulary, deep * lanes):
-            there = first + place < vocabulary
-            tile = tl.load(logits + first + place, mask=there, other=float("-inf")).to(tl.float32)
-            sums += tl.sum(tl.where(there, tile, 0.0), 0)
-            tile *= _LOG2_E
-            above = tl.maximum(highest, tl.max(tile, 0))
-            base = tl.where(above == float("-inf"), 0.0, above)
-            totals = totals * tl.exp2(highest - base) + tl.sum(tl.exp2(tile - base[None, :]), 0)
-            highest = above
-        top = tl.max(highest, 0)
-        total = tl.sum(totals * tl.exp2(highest - top), 0)
-        normaliser = (top + tl.log2(total)) / _LOG2_E
+        normaliser, total = read_row(logits, vocabulary, lanes, deep)
+        normaliser /= LOG2_E
         likelihood = normaliser - said
         tl.store(normalisers + row, normaliser)
         tl.store(likelihoods + row, likelihood)
-        tl.store(smoothed + row, likelihood + epsilon * (said - tl.sum(sums, 0) / vocabulary))
+        tl.store(smoothed + row, likelihood + epsilon * (said - total / vocabulary))
     else:
         tl.store(normalisers + row, 0.0)
         tl.store(likelihoods + row, 0.0)
@@ -84,14 +91,14 @@ def _differ(  # type: ignore[no-untyped-def]
     if tl.load(real + row) != 0:
         logits += row * stride
         label = tl.load(labels + row).to(tl.int32)
-        normaliser = tl.load(normalisers + row) * _LOG2_E
+        normaliser = tl.load(normalisers + row) * LOG2_E
         scale = tl.load(incoming + row * incoming_0)
         for first in range(0, vocabulary, tile):
             word = first + within
             there = word < vocabulary
             logit = tl.load(logits + word, mask=there, other=float("-inf")).to(tl.float32)
             wanted = tl.where(word == label, 1.0 - epsilon, 0.0) + epsilon / vocabulary
-            change = (tl.exp2(logit * _LOG2_E - normaliser) - wanted) * scale
+            change = (tl.exp2(logit * LOG2_E - normaliser) - wanted) * scale
             tl.store(gradient + word, change.to(gradient.dtype.element_ty), mask=there)
     else:
         nothing = tl.zeros((tile,), gradient.dtype.element_ty)

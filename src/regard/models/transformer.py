@@ -81,16 +81,13 @@ class Transformer(nn.Module):
 
     def __init__(self, settings: TransformerSettings) -> None:
         super().__init__()
-        self.settings = settings
-        width, tied = settings.d_model, settings.tied_embeddings
+        self.settings, width, tied = settings, settings.d_model, settings.tied_embeddings
         self.source_embedding = Embedding(settings.source_vocabulary, width)
         same = tied in ("all", "source-target")
         self.target_embedding = self.source_embedding if same else Embedding(settings.target_vocabulary, width)
-        self.source_positions = positions_of(settings)
-        self.target_positions = positions_of(settings)
+        self.source_positions, self.target_positions = positions_of(settings), positions_of(settings)
         self.dropout = Dropout(settings.dropout)
-        self.encoder = Encoder(settings)
-        self.decoder = Decoder(settings)
+        self.encoder, self.decoder = Encoder(settings), Decoder(settings)
         same = tied in ("all", "target-output")
         self.output_embedding = self.target_embedding if same else Embedding(settings.target_vocabulary, width)
         self.output_bias = nn.Parameter(torch.zeros(settings.target_vocabulary)) if settings.output_bias else None
@@ -128,6 +125,10 @@ class Transformer(nn.Module):
     def logits(self, x: Tensor) -> Tensor:
         """[..., D] -> [..., V]: section 3.4's linear transformation before the softmax."""
         return self.output_embedding.logits(x, self.output_bias)
+
+    def output_weight(self) -> Tensor | None:
+        """[V, D] what `logits` multiplies by, where that is all that it does."""
+        return self.output_embedding.weight if self.output_bias is None else None
 
     @torch.no_grad()
     def start(self, memory: Memory, *, width: int = 1) -> DecoderState:

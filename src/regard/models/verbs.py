@@ -78,6 +78,9 @@ class Model(Protocol[MemoryT, StateT]):
     def logits(self, states: Tensor) -> Tensor:
         """[..., D] -> [..., V]: for all positions, or those that matter."""
 
+    def output_weight(self) -> Tensor | None:
+        """[V, D] what `logits` multiplies by, where that is all that it does; else None."""
+
     def encode(self, source: Rows) -> MemoryT:
         """The source, read once."""
 

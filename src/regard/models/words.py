@@ -76,6 +76,10 @@ class WordModel(nn.Module):
         """[..., D] -> [..., V]."""
         return self.words.logits(states)
 
+    def output_weight(self) -> Tensor:
+        """[V, D] what `logits` multiplies by."""
+        return self.words.output.weight
+
 
 class LimitedPositions(nn.Module):
     """A learned vector for each position, as many as there are. What is said after the last one stays at it."""

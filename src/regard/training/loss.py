@@ -2,7 +2,8 @@
 
 With the label's share 1 - epsilon and the rest spread evenly over the vocabulary, the cross-entropy of logits z is
 logsumexp(z) - (1 - epsilon) z[label] - epsilon mean(z): three reductions, and no array of log-probabilities. On a GPU a
-kernel of our own does them in one pass.
+kernel of our own does them in one pass; where a model learns in bf16, together with the product that gives the logits,
+in whose place their gradient is written at once.
 
 Beyond the paper, for small corpora: `consistency` lets every row through twice, with other dropout, and adds the
 divergence of the two predictions (R-Drop: Liang et al., 2021).
@@ -74,13 +75,16 @@ class LossOf(nn.Module):
         if self.consistency and self.training:
             return self._twice(batch)
         states, labels, real = self.model.states(batch), batch.labels, batch.target.segments != 0
+        flat, weight = (labels.flatten(), real.flatten(), self.label_smoothing), self.model.output_weight()
+        if weight is not None and _learns_in_bf16(states, weight) and works("projected_loss"):
+            smoothed, likelihood, *_ = torch.ops.regard.projected_cross_entropy(states.flatten(0, 1), weight, *flat)
+            return Losses(smoothed, likelihood)
         if states.device.type == "cpu":
             logits = self.model.logits(states[real])
             return Losses(*LeanCrossEntropy.apply(logits, labels[real], self.label_smoothing))  # type: ignore[no-untyped-call]
         logits = self.model.logits(states)
         if logits.is_cuda and logits.dtype != torch.float64 and works("loss"):
-            flat = logits.flatten(0, 1), labels.flatten(), real.flatten(), self.label_smoothing
-            smoothed, likelihood, _ = torch.ops.regard.smoothed_cross_entropy(*flat)
+            smoothed, likelihood, _ = torch.ops.regard.smoothed_cross_entropy(logits.flatten(0, 1), *flat)
             return Losses(smoothed.sum(), likelihood.detach().sum())
         smoothed, likelihood = smoothed_cross_entropy(logits, labels, self.label_smoothing)
         return Losses((smoothed * real).sum(), (likelihood * real).sum())
@@ -95,6 +99,14 @@ class LossOf(nn.Module):
         apart = ((one.exp() - other.exp()) * (one - other)).sum(-1) / 2  # the mean of both divergences
         losses, plain = (part.view(2, *batch.labels.shape).mean(0) for part in (smoothed, likelihood))
         return Losses(((losses + self.consistency * apart) * real).sum(), (plain * real).sum())
+
+
+def _learns_in_bf16(states: Tensor, weight: Tensor) -> bool:
+    """Whether a GPU learns, such that logits need not be kept. Unscaled gradients may leave the range of fp16, and
+    products with other vocabularies than multiples of eight are slow, unless who compiles them knows of them.
+    """
+    halves = states.dtype == weight.dtype == torch.bfloat16
+    return torch.is_grad_enabled() and states.is_cuda and halves and weight.size(0) % 8 == 0
 
 
 def _doubled(rows: Rows) -> Rows:
