@@ -161,9 +161,9 @@ def test_compiled_code_leaves_the_sum_of_two_gradients_to_the_kernel(monkeypatch
 
     monkeypatch.setattr(compiling.SumsInKernels, "__call__", looked_at)
     x, _, weight, bias, gradient = residual(128, torch.float32, count=6)
-    with torch._inductor.config.patch(fx_graph_cache=False):
+    with torch._inductor.config.patch(force_disable_caches=True):  # else the pass is not asked again
         compiled = torch.compile(three, fullgraph=True, dynamic=False, options=options)(x, weight, bias)
-    ours = torch.autograd.grad(compiled, (x, weight, bias), gradient)
+        ours = torch.autograd.grad(compiled, (x, weight, bias), gradient)
     assert sums == [False, True, True]  # the last residual's result goes one way
     for our, their in zip(ours, torch.autograd.grad(three(x, weight, bias), (x, weight, bias), gradient), strict=True):
         torch.testing.assert_close(our, their, rtol=1e-5, atol=1e-5)
