@@ -4,6 +4,7 @@ Most of it needs Triton, and a GPU or Triton's interpreter (TRITON_INTERPRET=1).
 """
 
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -143,7 +144,9 @@ def test_compiled_code_tries_a_kernel_once_and_calls_it(keys: int) -> None:
 
 @needs_triton
 @needs_a_place
-def test_compiled_code_leaves_the_sum_of_two_gradients_to_the_kernel(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_compiled_code_leaves_the_sum_of_two_gradients_to_the_kernel(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     def three(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
         for number in range(3):  # what leaves a residual enters a sub-layer, and goes past it
             x = torch.ops.regard.residual_norm(x, x.sin(), weight, bias, seeded(number), 0.1, 1e-5)[0]
@@ -161,9 +164,9 @@ def test_compiled_code_leaves_the_sum_of_two_gradients_to_the_kernel(monkeypatch
 
     monkeypatch.setattr(compiling.SumsInKernels, "__call__", looked_at)
     x, _, weight, bias, gradient = residual(128, torch.float32, count=6)
-    with torch._inductor.config.patch(force_disable_caches=True):  # else the pass is not asked again
-        compiled = torch.compile(three, fullgraph=True, dynamic=False, options=options)(x, weight, bias)
-        ours = torch.autograd.grad(compiled, (x, weight, bias), gradient)
+    monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", str(tmp_path))  # else a cache may answer, and nobody looks
+    compiled = torch.compile(three, fullgraph=True, dynamic=False, options=options)(x, weight, bias)
+    ours = torch.autograd.grad(compiled, (x, weight, bias), gradient)
     assert sums == [False, True, True]  # the last residual's result goes one way
     for our, their in zip(ours, torch.autograd.grad(three(x, weight, bias), (x, weight, bias), gradient), strict=True):
         torch.testing.assert_close(our, their, rtol=1e-5, atol=1e-5)
