@@ -14,6 +14,7 @@ from regard.batches.corpus import store
 from regard.batches.loader import Loader, LoaderSettings
 from regard.batches.rows import Batch, batch_of
 from regard.models.transformer import Transformer, TransformerSettings
+from regard.training.captured import Captures
 from regard.training.checkpoints import Checkpoints, Progress
 from regard.training.distribution import Processes
 from regard.training.events import Event, Journal, Said, Saved, Stepped, Validated
@@ -178,6 +179,24 @@ def test_what_fails_without_a_compiler_is_an_error(tmp_path: Path) -> None:
     run.optimisation.loss.forward = lambda _: 1 / 0  # type: ignore[method-assign,assignment]
     with pytest.raises(ZeroDivisionError):
         run.optimisation.try_shapes({16: 3})
+
+
+def test_a_step_that_cannot_be_captured_is_made_without(tmp_path: Path) -> None:
+    def fail(*_: Any) -> Any:
+        raise RuntimeError("operation not permitted when stream is capturing\nand more about that")
+
+    run, plain = Run(tmp_path / "captured"), Run(tmp_path / "plain")
+    captures = Captures(gradients=fail, update=fail, forget=fail)
+    captures._capture = fail  # type: ignore[method-assign]
+    run.optimisation.captures = captures
+    run.optimisation.adam.param_groups[0]["lr"] = torch.zeros(())
+    run.optimisation.adam.found_inf = torch.ones(())  # type: ignore[attr-defined]  # what it may leave behind
+    assert run.go()
+    assert plain.go()
+    told = "A step could not be captured (RuntimeError: operation not permitted when stream is capturing)."
+    assert run.view.said().count(told) == 1
+    for name, weight in plain.optimisation.weights.items():
+        assert torch.equal(weight, run.optimisation.weights[name])
 
 
 def test_training_goes_on_while_a_checkpoint_is_written_and_does_not_change_it(

@@ -30,6 +30,10 @@ Gradients = Callable[[Batch, Tensor], Losses]
 """Leaves the gradients of a batch on the weights; the tensor is the share of one label in the mean."""
 
 
+class NotCapturedError(Exception):
+    """A step cannot be captured here; nothing of it was done."""
+
+
 class Captures:
     """The graphs of one training."""
 
@@ -41,7 +45,10 @@ class Captures:
         """One step on this batch."""
         shape = batch.source.tokens.shape, batch.labels.shape
         if shape not in self.graphs:
-            self.graphs[shape] = self._capture(batch.to(device))
+            try:
+                self.graphs[shape] = self._capture(batch.to(device))
+            except RuntimeError as error:
+                raise NotCapturedError(f"{type(error).__name__}: {error}".split("\n")[0]) from error
         captured = self.graphs[shape]
         for place, new in zip(_tensors(captured.batch), _tensors(batch), strict=True):
             place.copy_(new, non_blocking=True)

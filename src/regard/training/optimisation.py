@@ -15,7 +15,7 @@ from regard import kernels
 from regard.batches.rows import Batch, Rows
 from regard.errors import TrainingError
 from regard.models.verbs import Model
-from regard.training.captured import Captures
+from regard.training.captured import Captures, NotCapturedError
 from regard.training.distribution import Processes
 from regard.training.loss import Losses, LossOf
 from regard.training.precision import Precision, worth_compiling
@@ -95,8 +95,13 @@ class Optimisation:
         self._set_rate(rate)
         self._seed(number)
         if self.captures:
-            outcome = self.captures.step(batch, 1 / batch.tokens, device=self.device)
-            return Update(Losses(*(loss.clone() for loss in outcome.losses)), outcome.norm)
+            try:
+                outcome = self.captures.step(batch, 1 / batch.tokens, device=self.device)
+                return Update(Losses(*(loss.clone() for loss in outcome.losses)), outcome.norm)
+            except NotCapturedError as error:
+                self._capture_no_more(error)
+                self._set_rate(rate)
+                self._seed(number)
         losses = self._gradients_or_more_parts(batch)
         self.scaler.unscale_(self.adam)
         update = Update(losses, self._clip())
@@ -170,6 +175,13 @@ class Optimisation:
             self.say(f"Compiling did not work here ({told}). Training goes on without it, more slowly.")
             self.adam.zero_grad()
             self._gradients_or_more_parts(batch)
+
+    def _capture_no_more(self, error: NotCapturedError) -> None:
+        """From now on the processor starts kernel after kernel."""
+        self.say(f"A step could not be captured ({error}). Training goes on without that, more slowly.")
+        self.captures = None
+        self.adam.__dict__.pop("found_inf", None)  # a tensor of the step that failed
+        self.adam.zero_grad()
 
     def _gradients_or_more_parts(self, batch: Batch) -> Losses:
         while True:
