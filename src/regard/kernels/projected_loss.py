@@ -1,7 +1,8 @@
-"""The output projection and its smoothed cross-entropy as one operation: logits leave memory once, and are never kept.
+"""The output projection and its smoothed cross-entropy as one operation: no logits are kept for their gradient.
 
-A program of the GPU reads a row of logits to know their normaliser, and then reads it again, while it is still near,
-and writes the gradient in its place. That happens forward, before anybody asks for a gradient: what is asked for the
+A program of the GPU reads a row of logits to know their normaliser, and then reads it again, backwards, and writes the
+gradient in its place. So there is one array of that size, and none once the operation is done; it takes as long as the
+two kernels of loss.py. That happens forward, before anybody asks for a gradient: what is asked for the
 sum of all losses is one number, so the gradients of states and weight are made at once, and multiplied by it later.
 
 Programs last, few on each multiprocessor, so that the rows that are being read twice have room in its cache.
