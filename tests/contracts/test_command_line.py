@@ -35,6 +35,25 @@ def test_help_imports_nothing_heavy() -> None:
     assert not {"torch", "numpy", "pydantic", "safetensors", "lxml", "sentencepiece"} & set(modules)
 
 
+@pytest.mark.parametrize(
+    ("said", "expected"),
+    [({}, "2000"), ({"GOMP_SPINCOUNT": "7"}, "7"), ({"OMP_WAIT_POLICY": "ACTIVE"}, "None")],
+    ids=str,
+)
+def test_threads_give_processors_away_unless_the_environment_says_otherwise(
+    said: dict[str, str], expected: str
+) -> None:
+    program = (
+        "import os, sys; sys.argv = ['regard', '--version']; from regard.cli import main\n"
+        "try: main()\nexcept SystemExit: print(os.environ.get('GOMP_SPINCOUNT'), 'torch' in sys.modules)"
+    )
+    others = {name: value for name, value in os.environ.items() if name not in ("GOMP_SPINCOUNT", "OMP_WAIT_POLICY")}
+    told = subprocess.run(
+        [sys.executable, "-c", program], env=others | said, capture_output=True, text=True, check=True
+    )
+    assert told.stdout.split("\n")[1] == f"{expected} False"  # the earlier, the better: PyTorch reads it once
+
+
 def test_the_version_is_printed() -> None:
     assert run("--version").stdout == f"regard {regard.__version__}\n"
 

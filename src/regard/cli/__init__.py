@@ -6,6 +6,7 @@ one hold what commands share.
 
 from __future__ import annotations
 
+import os
 import sys
 from importlib import import_module
 from pkgutil import iter_modules
@@ -15,6 +16,19 @@ import typer
 
 from regard import RegardError
 from regard.version import __version__
+
+
+_SPINS = "2000"  # some microseconds
+
+
+def _share_processors() -> None:
+    """Threads that wait for each other give their processor away soon; said before PyTorch is imported.
+
+    By default they go on trying for milliseconds. Where another program wants the same processors, the thread that is
+    waited for then hardly ever runs, and two trainings side by side nearly stand still.
+    """
+    if "OMP_WAIT_POLICY" not in os.environ:
+        os.environ.setdefault("GOMP_SPINCOUNT", _SPINS)
 
 
 def _version(wanted: bool) -> None:
@@ -43,6 +57,7 @@ def _application() -> typer.Typer:
 
 def main() -> None:
     """Runs the command line. What a person can mend is told in a sentence, without a traceback."""
+    _share_processors()
     try:
         _application()()
     except RegardError as error:
