@@ -17,7 +17,6 @@ import typer
 from regard import RegardError
 from regard.version import __version__
 
-
 _SPINS = "2000"  # some microseconds
 
 
