@@ -28,6 +28,7 @@ _BATCH_TOKENS = 1024  # source tokens, padding included, of the sentences that a
 _END = SPECIAL[1]
 _LIKE_OURS = 0.7  # length^(0.7 alpha) orders hypotheses of usual lengths almost as ((5 + length) / 6)^alpha does
 _NEARLY_NONE = 1e-30  # a length penalty that changes no score, and yet is not 0, which would end the search early
+_FAVOURS_FEW = 0.6  # a length penalty, the default: long hypotheses gain little by it
 
 
 def available() -> bool:
@@ -147,7 +148,10 @@ def _patience(settings: SearchSettings) -> float:
     """The search of a sentence stops when beam_size times this have finished.
 
     The best is then among them, in practice; the others of the n best may still be overtaken, so they wait for more.
+    So does the best where long hypotheses are favoured: those that finish late may be better than all before them.
     """
+    if settings.length_penalty > _FAVOURS_FEW:
+        return 3.0
     return 1.0 if settings.n_best == 1 else 2.0
 
 
