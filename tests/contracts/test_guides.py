@@ -1,5 +1,6 @@
 """The commands in the guides are run, on small files and with few steps."""
 
+import gzip
 import re
 import shlex
 from pathlib import Path
@@ -7,9 +8,10 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from example_documents import EXAMPLES
 from regard.cli import _application
 from regard.demo import dates
-from runs import SMALL, corpus
+from runs import SMALL, TRAINING, corpus
 
 ROOT = Path(__file__).parents[2]
 FEW = [part for setting in SMALL for part in ("--set", setting)]
@@ -19,6 +21,7 @@ FEW_OF_DATES = [
     if not setting.startswith("tokeniser")
     for part in ("--set", setting.replace("[16,32]", "[64]"))
 ]
+FEW_OF_ANY = [part for setting in TRAINING for part in ("--set", setting)]
 
 
 def commands(guide: str) -> list[tuple[list[str], str | None]]:
@@ -26,7 +29,7 @@ def commands(guide: str) -> list[tuple[list[str], str | None]]:
     found = []
     for block in re.findall(r"```sh\n(.*?)```", (ROOT / "docs" / guide).read_text(), flags=re.DOTALL):
         for line in block.splitlines():
-            piped, _, command = line.rpartition(" | ")
+            piped, _, command = line.partition(" > ")[0].rpartition(" | ")
             found.append((shlex.split(command)[1:], shlex.split(piped)[1] if piped else None))
     return found
 
@@ -38,7 +41,8 @@ def run(arguments: list[str], piped: str | None) -> None:
             arguments += ["--set", "training.batch_tokens=256", "--set", "training.row_lengths=[64]"]
         else:
             few = FEW if "dates" not in arguments else FEW_OF_DATES
-            arguments += ["--preset", "tiny", *few]
+            few = FEW_OF_ANY if "lstm-attention" in arguments else ["--preset", "tiny", *few]
+            arguments += few
     result = CliRunner().invoke(_application(), arguments, input=piped and piped + "\n")
     assert result.exit_code == 0 or (arguments[0] == "check" and result.exit_code == 1), (arguments, result.output)
     assert result.exception is None or isinstance(result.exception, SystemExit)
@@ -90,6 +94,36 @@ def test_the_guide_to_adapting_works() -> None:
     for arguments, piped in commands("adapt.md"):
         run(arguments, piped)
     assert "It started from `my-model`" in Path("adapted/README.md").read_text()
+
+
+@pytest.mark.parametrize(
+    ("guide", "count", "written"),
+    [
+        ("comparison.md", 1, "my-model/weights.safetensors"),
+        ("data.md", 1, None),
+        ("evaluation.md", 2, "page.html"),
+        ("looking.md", 3, "knock-out.html"),
+        ("training.md", 1, "my-model/weights.safetensors"),
+        ("translating.md", 4, "german/strings.xlf"),
+    ],
+)
+def test_what_the_other_guides_show_works(guide: str, count: int, written: str | None) -> None:
+    shown = commands(guide)
+    assert len(shown) == count
+    if shown[0][0][0] not in ("train", "check"):
+        run(["train", "pairs.tsv", "--source", "en", "--target", "de", "--out", "my-model"], None)
+    for name, example in (
+        ("notes.txt", "a.txt"), ("messages.po", "a.po"), ("guide.md", "a.md"), ("strings.xlf", "one.xlf"),
+        ("film.srt", "a.srt"),
+    ):  # fmt: skip
+        Path(name).write_text(EXAMPLES[example], encoding="utf-8")
+    for name in ("old.txt", "new.txt"):
+        Path(name).write_text("w1 w2 x\nw3 x\n" + f"{name} x\n" * 3, encoding="utf-8")
+    for name, table in (("train.tsv.gz", "pairs.tsv"), ("test.tsv.gz", "test.tsv")):
+        Path(name).write_bytes(gzip.compress(Path(table).read_bytes()))
+    for arguments, piped in shown:
+        run(arguments, piped)
+    assert written is None or Path(written).is_file()
 
 
 def test_the_guides_counts_are_those_of_the_split(data: Path, tmp_path: Path) -> None:
