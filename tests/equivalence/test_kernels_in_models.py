@@ -3,6 +3,7 @@
 Most of it needs Triton, and a GPU or Triton's interpreter (TRITON_INTERPRET=1).
 """
 
+from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -28,6 +29,18 @@ from regard.training.precision import Rounded
 from small import packed, transformer
 
 
+def same_when_compiled(way: Callable[..., Tensor], inputs: list[Tensor], gradient: Tensor) -> Tensor:
+    """What the way gives when it is compiled: the same bits, and the same gradients."""
+    compiled = torch.compile(way, fullgraph=True, dynamic=False, backend="aot_eager")(*inputs)
+    plain = way(*inputs)
+    assert torch.equal(compiled, plain)
+    ours = torch.autograd.grad(compiled, inputs, gradient)
+    for our, their in zip(ours, torch.autograd.grad(plain, inputs, gradient), strict=True):
+        assert torch.equal(our, their)
+    found: Tensor = compiled
+    return found
+
+
 @needs_triton
 @needs_a_place
 def test_compiled_code_calls_the_residual_and_its_gradient() -> None:
@@ -40,13 +53,7 @@ def test_compiled_code_calls_the_residual_and_its_gradient() -> None:
         out: Tensor = torch.ops.regard.residual_norm(x, y, weight, bias, seeded(3), 0.1, 1e-5)[0]
         return out
 
-    compiled = torch.compile(normalise, fullgraph=True, dynamic=False, backend="aot_eager")(*inputs)
-    plain = normalise(*inputs)
-    assert torch.equal(compiled, plain)
-    assert compiled.is_contiguous()
-    ours = torch.autograd.grad(compiled, inputs, gradient)
-    for our, their in zip(ours, torch.autograd.grad(plain, inputs, gradient), strict=True):
-        assert torch.equal(our, their)
+    assert same_when_compiled(normalise, inputs, gradient).is_contiguous()
 
 
 @needs_triton
@@ -59,12 +66,7 @@ def test_compiled_code_calls_the_product_with_a_relu_and_its_gradient() -> None:
         found: Tensor = torch.ops.regard.relu_product(x, weight, bias)
         return found
 
-    compiled = torch.compile(activate, fullgraph=True, dynamic=False, backend="aot_eager")(*inputs)
-    plain = activate(*inputs)
-    assert torch.equal(compiled, plain)
-    ours = torch.autograd.grad(compiled, inputs, gradient)
-    for our, their in zip(ours, torch.autograd.grad(plain, inputs, gradient), strict=True):
-        assert torch.equal(our, their)
+    same_when_compiled(activate, inputs, gradient)
 
 
 @needs_triton
@@ -136,10 +138,7 @@ def test_compiled_code_tries_a_kernel_once_and_calls_it(keys: int) -> None:
         return attend(list(inputs), allowed)
 
     kernels.trusted.cache_clear()
-    compiled = torch.compile(answers, fullgraph=True, dynamic=False, backend="aot_eager")(*inputs)
-    ours = torch.autograd.grad(compiled, inputs, gradient)
-    for our, their in zip(ours, torch.autograd.grad(answers(*inputs), inputs, gradient), strict=True):
-        assert torch.equal(our, their)
+    same_when_compiled(answers, inputs, gradient)
 
 
 @needs_triton

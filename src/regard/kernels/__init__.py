@@ -14,12 +14,12 @@ from importlib.util import find_spec
 from types import ModuleType
 from typing import Any
 
-_OPERATIONS = {  # for training, by file; most have another for their gradient
-    "row_attention": "row_attention",
-    "relu": "relu_product",
-    "residual": "residual_norm",
-    "loss": "smoothed_cross_entropy",
-    "projected_loss": "projected_cross_entropy",
+_OPERATIONS = {  # for training, by file
+    "row_attention": ("row_attention", "row_attention_backward"),
+    "relu": ("relu_product", "relu_product_backward"),
+    "residual": ("residual_norm", "residual_norm_backward"),
+    "loss": ("smoothed_cross_entropy", "smoothed_cross_entropy_backward"),
+    "projected_loss": ("projected_cross_entropy",),
 }
 
 
@@ -51,10 +51,10 @@ works.__dict__["_dynamo_marked_constant"] = True
 
 def introduce() -> dict[str, Any]:
     """Makes the operations for training known to PyTorch's compiler; the options to compile with."""
-    operations = [operation for file, operation in _OPERATIONS.items() if works(file)]
+    operations = [name for file, names in _OPERATIONS.items() if works(file) for name in names]
     if not operations:
         return {}
     from regard.kernels import compiling
 
-    compiling.introduce([way for name in operations for way in (name, f"{name}_backward")])
+    compiling.introduce(operations)
     return {"post_grad_custom_pre_pass": compiling.SumsInKernels()} if works("residual") else {}

@@ -17,14 +17,14 @@ from torch.fx import Graph, Node
 
 
 def introduce(operations: Sequence[str]) -> None:
-    """The compiler calls `torch.ops.regard` of these names, those that there are, as they are.
+    """The compiler calls `torch.ops.regard` of these names as they are.
 
     It would learn that by itself where it meets one. But PyTorch 2.11 then describes for its log all that led there,
     and the description doubles with each layer.
     """
     for name in operations:
-        known = getattr(getattr(torch.ops.regard, name, None), "default", None)
-        if known is not None and known not in lowerings:
+        known = getattr(torch.ops.regard, name).default
+        if known not in lowerings:
             constraint = tag_to_layout_constraint(get_layout_constraint_tag(known))
             make_fallback(known, constraint)  # type: ignore[no-untyped-call]
 
