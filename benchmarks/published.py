@@ -22,6 +22,7 @@ import sys
 import time
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from hashlib import sha256
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -32,6 +33,7 @@ LANGUAGES = {
     "g2p-low": "ady gre ice ita khm lav mlt_latn rum slv wel_sw",
 }
 LESS_LOOKING = ("validation.pairs=200", "validation.translate_every=1000")  # scores are taken once, at the end
+_LONGEST_NAME = 150  # bytes
 STOPPED = 3  # exit status of a run that was told to stop
 
 Result = dict[str, Any]
@@ -49,6 +51,8 @@ class Run(NamedTuple):
     def name(self) -> str:
         """Its folder."""
         variant = "+".join(setting.replace("/", "-").replace(" ", "") for setting in self.settings)
+        if len(variant.encode()) > _LONGEST_NAME:  # folders' names have a limit
+            variant = f"variant-{sha256(variant.encode()).hexdigest()[:16]}"
         seeds = "+".join(str(seed) for seed in self.seeds)
         return "_".join(part for part in (self.recipe, self.language, variant, f"seed{seeds}") if part)
 

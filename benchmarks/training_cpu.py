@@ -8,8 +8,9 @@ process of its own, ours as `regard train` does; rounds alternate; medians of re
 
 Ours packs rows. The peers pad batches of similar length, of every pool of 100 batches: once sorted by the length of the
 source, then of the target, as is usual, once by the longer side, which is the best that padding can do. They are the
-models of `training_parts`, with only the dropout that ours has. `--kept-memory` also lets the peers keep freed memory,
-as `regard train` does; a plain loop does not.
+models of `training_parts`; torch.nn.Transformer as it comes, with dropout also within attention and feed-forward
+networks, and once more with only the dropout that ours and Marian have. `--kept-memory` also lets the peers keep freed
+memory, as `regard train` does; a plain loop does not.
 """
 
 import argparse
@@ -20,6 +21,7 @@ import statistics
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from itertools import cycle
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
@@ -53,7 +55,11 @@ ORDERS: dict[str, Callable[[int, int], tuple[int, int]]] = {
     "source": lambda source, target: (source, target),
     "longer": lambda source, target: (max(source, target), target),
 }
-PEERS: dict[str, Callable[[TransformerSettings, int], nn.Module]] = {"Marian": Marian, "torch.nn": TorchTransformer}
+PEERS: dict[str, Callable[[TransformerSettings, int], nn.Module]] = {
+    "Marian": Marian,
+    "torch.nn": partial(TorchTransformer, as_it_comes=True),
+    "torch.nn with less dropout": TorchTransformer,
+}
 PROGRAMS = ("Regard", *(f"{peer}, {order}" for peer in PEERS for order in ORDERS))
 Step = Callable[[], int]  # trains on one batch, and says how many target tokens it had
 

@@ -96,6 +96,7 @@ def show(figures: Figures) -> None:
     columns = (
         "",
         "target tokens/s",
+        "lowest, highest round",
         "ms a step",
         "TFLOP/s",
         "of the peak",
@@ -106,7 +107,8 @@ def show(figures: Figures) -> None:
     table = Table(*columns, title=title)
     for name, row in figures.get("speed", {}).items():
         table.add_row(
-            name, f"{row['tokens_per_second']:,.0f}", f"{row['milliseconds']:.1f}", f"{row['tflops']:,.0f}",
+            name, f"{row['tokens_per_second']:,.0f}", f"{min(row['rounds']):,.0f}, {max(row['rounds']):,.0f}",
+            f"{row['milliseconds']:.1f}", f"{row['tflops']:,.0f}",
             f"{row['tflops'] * 1e12 / peak:.0%}", f"{row['memory']:.1f}", f"{row['filled']:.1%}",
             f"{row['first_step']:.0f}",
         )  # fmt: skip
@@ -115,6 +117,7 @@ def show(figures: Figures) -> None:
         first, again = f"{row['first_step']:.0f}", f"{row.get('second_start', float('nan')):.0f}"
         cells = [
             f"{row['tokens_per_second']:,.0f}",
+            "",
             f"{row['milliseconds']:.1f}",
             "",
             "",
@@ -124,7 +127,7 @@ def show(figures: Figures) -> None:
         ]
         table.add_row("regard train, base", *cells)
         table.add_row("  with validation and checkpoints", f"{row['overall']:,.0f}")
-    Console(width=150).print(table)
+    Console(width=175).print(table)
 
 
 def main() -> None:

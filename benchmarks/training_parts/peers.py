@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from itertools import cycle
-from typing import Any
+from typing import Any, Literal
 
 import torch
 from torch import Tensor, nn
@@ -23,9 +23,13 @@ from training_parts.scale import DROPOUT, SMOOTHING, Scale
 
 
 class TorchTransformer(nn.Module):
-    """torch.nn.Transformer as its documentation uses it, with the embeddings, positions and output that it lacks."""
+    """torch.nn.Transformer as its documentation uses it, with the embeddings, positions and output that it lacks.
 
-    def __init__(self, settings: TransformerSettings, longest: int) -> None:
+    As it comes, it also drops weights of attention and activations, which costs time; unless that is asked for, it has
+    only the dropout of the paper, where ours has it, too.
+    """
+
+    def __init__(self, settings: TransformerSettings, longest: int, *, as_it_comes: bool = False) -> None:
         super().__init__()
         width = settings.d_model
         self.embedding = nn.Embedding(settings.target_vocabulary, width)
@@ -39,7 +43,7 @@ class TorchTransformer(nn.Module):
         self.causal: Tensor
         self.register_buffer("positions", torch.randn(longest, width) / math.sqrt(2))
         self.register_buffer("causal", torch.ones(longest, longest, dtype=torch.bool).triu(1))
-        for module in self.layers.modules():
+        for module in () if as_it_comes else self.layers.modules():
             if isinstance(module, nn.MultiheadAttention):
                 module.dropout = 0.0
             if isinstance(module, nn.TransformerEncoderLayer | nn.TransformerDecoderLayer):
@@ -84,36 +88,54 @@ class Marian(nn.Module):
         return logits
 
 
+class MeanLoss(nn.Module):
+    """Cross-entropy over the labels of a batch."""
+
+    def forward(self, logits: Tensor, labels: Tensor, segments: Tensor) -> Tensor:
+        labels = labels.masked_fill(segments == 0, -100)
+        return F.cross_entropy(logits.flatten(0, 1), labels.flatten(), label_smoothing=SMOOTHING)
+
+
 class WithLoss(nn.Module):
     """A model and its loss: what is compiled."""
 
     def __init__(self, model: nn.Module) -> None:
         super().__init__()
-        self.model = model
+        self.model, self.loss = model, MeanLoss()
 
     def forward(self, batch: Batch) -> Tensor:
-        labels = batch.labels.masked_fill(batch.target.segments == 0, -100)
-        return F.cross_entropy(self.model(batch).flatten(0, 1), labels.flatten(), label_smoothing=SMOOTHING)
+        mean: Tensor = self.loss(self.model(batch), batch.labels, batch.target.segments)
+        return mean
 
 
 Make = Callable[[TransformerSettings, int], nn.Module]
-PEERS: dict[str, tuple[Make, bool]] = {  # what makes the model, and whether it is compiled
-    "torch.nn.Transformer, compiled": (TorchTransformer, True),
-    "transformers Marian, compiled": (Marian, True),
-    "transformers Marian, eager": (Marian, False),
+Compiled = Literal["whole", "layers", "no"]
+PEERS: dict[str, tuple[Make, Compiled]] = {  # what makes the model, and what of it is compiled
+    "torch.nn.Transformer, compiled by layer": (TorchTransformer, "layers"),
+    "transformers Marian, compiled": (Marian, "whole"),
+    "transformers Marian, eager": (Marian, "no"),
+    "torch.nn.Transformer, compiled whole": (TorchTransformer, "whole"),
 }
+_LAYERS = (nn.TransformerEncoderLayer, nn.TransformerDecoderLayer, MeanLoss)
+
+
+def compiled(loss: nn.Module, what: Compiled) -> None:
+    """Compiles all as one graph, or each layer: theirs are alike, so there is little to compile."""
+    torch._dynamo.config.recompile_limit = 64  # noqa: SLF001  beyond it, compiled code would silently be eager
+    for module in loss.modules() if what == "layers" else [loss]:
+        if what == "whole" or isinstance(module, _LAYERS):
+            module.compile(dynamic=True)
 
 
 def program(
     name: str, settings: TransformerSettings, batches: Sequence[Batch], scale: Scale, *, compiles: bool
 ) -> Step:
     """Steps of this peer on the batches, round and round."""
-    make, compiled = PEERS[name]
+    make, what = PEERS[name]
     torch.manual_seed(1)
     loss = WithLoss(make(settings, 2 * scale.longest)).to(scale.device).train()
-    if compiled and compiles:
-        torch._dynamo.config.recompile_limit = 64  # noqa: SLF001  beyond it, compiled code would silently be eager
-        loss.compile(dynamic=True)
+    if what != "no" and compiles:
+        compiled(loss, what)
     adam = torch.optim.Adam(loss.parameters(), lr=RATE, betas=(0.9, 0.98), eps=1e-9, fused=True)
     stream = cycle([(batch.to(scale.device), Done.on(batch)) for batch in batches])
 

@@ -26,7 +26,7 @@ class Scale(NamedTuple):
     longest: int  # tokens of a sentence
     batch_tokens: int
     seconds: float  # a round lasts about so long
-    warm_up: int  # batches that a peer sees before it is timed
+    peer_batches: int  # that peers go round in; all are seen before the clock starts: memory for a new shape takes time
     product: int  # the size of the product that the card's peak is measured by
     curve_steps: int
     curve_tokens: int
@@ -49,12 +49,12 @@ class Scale(NamedTuple):
 
 FULL = Scale(
     device=torch.device("cuda"), presets={"base": "base", "big": "big"}, vocabulary=37_000, pairs=200_000, longest=100,
-    batch_tokens=198 * ROW, seconds=1.0, warm_up=10, product=8192, curve_steps=200, curve_tokens=64 * ROW,
+    batch_tokens=198 * ROW, seconds=1.0, peer_batches=60, product=8192, curve_steps=200, curve_tokens=64 * ROW,
     gradient_rows=8, trained_pairs=300_000, trained_steps=2_400,
 )  # fmt: skip
 TINY = Scale(
     device=torch.device("cpu"), presets={"base": "tiny", "big": "tiny"}, vocabulary=1_000, pairs=600, longest=100,
-    batch_tokens=4 * ROW, seconds=0.1, warm_up=2, product=256, curve_steps=4, curve_tokens=2 * ROW,
+    batch_tokens=4 * ROW, seconds=0.1, peer_batches=2, product=256, curve_steps=4, curve_tokens=2 * ROW,
     gradient_rows=2, trained_pairs=2_000, trained_steps=4,
 )  # fmt: skip
 

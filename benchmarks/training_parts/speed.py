@@ -13,9 +13,9 @@ from training_parts.ours import Step, Warm, Workshop, warmed
 from training_parts.scale import Figures, free_memory, wait
 
 OURS = {"Regard base": "base", "Regard big": "big"}
-MOST_STEPS, PEERS_BATCHES = 40, 60
+MOST_STEPS = 40
 GOALS = {"Regard base": 930_000, "Regard big": 390_000}
-AHEAD = 2.5  # times torch.nn.Transformer, compiled
+AHEAD = 2.5  # times torch.nn.Transformer, compiled in the way that makes it fastest
 
 
 class Contest:
@@ -79,11 +79,11 @@ class Contest:
             )
             return warmed(make, self.scale, model=OURS[name], more=5)
         if not self.batches:
-            self.batches = corpora.padded(self.shop.corpus(), self.scale.batch_tokens, most=PEERS_BATCHES)
+            self.batches = corpora.padded(self.shop.corpus(), self.scale.batch_tokens, most=self.scale.peer_batches)
         settings = self.scale.settings("base")
         return warmed(
             lambda: peers.program(name, settings, self.batches, self.scale, compiles=self.compiles),
-            self.scale, model="base", more=self.scale.warm_up,
+            self.scale, model="base", more=self.scale.peer_batches,
         )  # fmt: skip
 
     def _turn(self, name: str, number: int) -> None:
@@ -125,10 +125,11 @@ class Contest:
         for name, goal in GOALS.items():
             if name in speeds:
                 checks[name] = f"{speeds[name]:,.0f} target tokens/s; asked: {goal:,}", speeds[name] >= goal
-        peer = speeds.get("torch.nn.Transformer, compiled")
-        if peer and "Regard base" in speeds:
-            times = speeds["Regard base"] / peer
-            checks["ahead of torch.nn.Transformer, compiled"] = f"{times:.2f} times; asked: {AHEAD}", times >= AHEAD
+        beside = {name: speeds[name] for name in speeds if name.startswith("torch.nn")}
+        if beside and "Regard base" in speeds:
+            peer = max(beside, key=lambda name: beside[name])
+            times = speeds["Regard base"] / beside[peer]
+            checks[f"ahead of {peer}"] = f"{times:.2f} times; asked: {AHEAD}", times >= AHEAD
 
 
 def measure(shop: Workshop, *, rounds: int, only: list[str], compiles: bool) -> None:
