@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 from typer.testing import CliRunner, Result
 
 import regard.cli
@@ -346,3 +347,18 @@ def test_an_estimate_counts_the_parameters_of_the_model_that_is_advised() -> Non
     assert needs.memory > 16 * needs.parameters
     assert needs.seconds > 0
     assert needs.epochs == pytest.approx(8_000 * 8_192 / 7_000, rel=0.3)  # a word of 4 and a half letters is 1.5 tokens
+
+
+@pytest.mark.parametrize(("preset", "taken"), [("base", 7.2), ("big", 13.7)])
+def test_on_a_gpu_with_bf16_the_estimated_memory_is_that_which_was_measured(preset: str, taken: float) -> None:
+    from regard import models, presets
+    from regard.training.estimate import memory
+
+    table = presets.load(preset).model
+    sizes = {"source_vocabulary": 37_000, "target_vocabulary": 37_000}
+    with torch.device("meta"):
+        model = models.build("transformer", models.read_settings(table | sizes, where=preset))
+    parameters = sum(parameter.numel() for parameter in model.parameters())
+    estimated = memory(table, parameters, 198 * 128, 37_000, in_bf16=True) / 2**30
+    assert estimated == pytest.approx(taken, rel=0.12)  # GiB, by benchmarks/training_gpu.py
+    assert estimated < memory(table, parameters, 198 * 128, 37_000, in_bf16=False) / 2**30

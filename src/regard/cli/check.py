@@ -52,7 +52,6 @@ def command(
     from regard.text.inspection import Corpus, look_through
     from regard.text.pairs import Languages
     from regard.training.advice import advise
-    from regard.training.estimate import estimate
 
     languages = Languages(source, target)
     corpus = Corpus(tuple(data), languages, format, _columns(columns, "--columns"))
@@ -66,6 +65,8 @@ def command(
         )
         advice = needs = None
         if found.cleaning.kept:
+            from regard.training.estimate import estimate  # torch takes a while
+
             status.update("Measuring this machine ...")
             advice = advise(found.cleaning.kept, source=found.source, target=found.target)
             needs = estimate(advice, source=found.source, target=found.target)

@@ -1,7 +1,9 @@
 """What training will need of a machine: parameters, memory and time. Estimates, to tell minutes from days.
 
 Every parameter takes part in one multiplication and one addition for each token, and in twice as much again when the
-gradients are computed: 6 operations for each parameter and token. How fast this machine does them is measured.
+gradients are computed: 6 operations for each parameter and token. How fast this machine does them is measured, in the
+numbers that training would use. On a GPU with bf16 a batch leaves about half as many numbers behind as elsewhere, since
+our own kernels compute again what is quickly computed: docs/performance.md has what `base` and `big` take.
 """
 
 from __future__ import annotations
@@ -9,12 +11,16 @@ from __future__ import annotations
 import time
 from typing import Any, NamedTuple
 
+import torch
+
 from regard import presets
 from regard.text.statistics import SideStatistics
 from regard.training.advice import Advice
+from regard.training.precision import Precision, device_for, precision_for
 
 _OPERATIONS = 6
 _EFFICIENCY = 0.4  # of the speed of bare matrix products; the rest of the time goes to everything between them
+_EFFICIENCY_IN_BF16 = 0.6
 _BYTES_A_PARAMETER = 16  # the weight, its gradient and Adam's two means, in float32
 _PROGRAM = 400 << 20  # Python and torch themselves
 _ENOUGH_SECONDS = 0.5
@@ -41,21 +47,21 @@ class Estimate(NamedTuple):
 
 def estimate(advice: Advice, *, source: SideStatistics, target: SideStatistics) -> Estimate:
     """What the training that is advised will need on this machine."""
-    import torch
-
     preset = presets.load(advice.preset)
-    device = "cuda" if torch.cuda.is_available() else "cpu"
+    device = device_for(None)
+    precision = precision_for(device, "auto")
     parameters = _parameters(advice, preset.model)
     steps, batch = preset.training["steps"], preset.training["batch_tokens"]
-    speed = _speed(preset.model["d_model"], preset.model["d_ff"], device)
+    speed = _speed(preset.model["d_model"], preset.model["d_ff"], device, precision)
     tokens = max(tokens_of(source, advice, target=False), tokens_of(target, advice, target=True))
+    efficiency = _EFFICIENCY_IN_BF16 if precision.name == "bf16" else _EFFICIENCY
     return Estimate(
         parameters=parameters,
-        memory=_BYTES_A_PARAMETER * parameters + _activations(preset.model, batch, advice.vocabulary) + _PROGRAM,
+        memory=memory(preset.model, parameters, batch, advice.vocabulary, in_bf16=precision.name == "bf16"),
         steps=steps,
         epochs=steps * batch / max(1.0, tokens),
-        seconds=steps * batch * parameters * _OPERATIONS / (speed * _EFFICIENCY),
-        device=device,
+        seconds=steps * batch * parameters * _OPERATIONS / (speed * efficiency),
+        device=device.type,
         speed=speed,
     )
 
@@ -80,8 +86,6 @@ def _characters_a_token(vocabulary: int, side: SideStatistics) -> float:
 
 
 def _parameters(advice: Advice, model: dict[str, Any]) -> int:
-    import torch
-
     from regard import models
 
     sides = advice.tokeniser.sides()
@@ -94,20 +98,20 @@ def _parameters(advice: Advice, model: dict[str, Any]) -> int:
     return sum(parameter.numel() for parameter in built.parameters())
 
 
-def _activations(model: dict[str, Any], batch_tokens: int, vocabulary: int) -> int:
-    """Bytes that a batch leaves behind on its way forward, and that the way back needs; logits four times."""
+def memory(model: dict[str, Any], parameters: int, batch_tokens: int, vocabulary: int, *, in_bf16: bool) -> int:
+    """Bytes: the program, the weights with what Adam keeps of them, and what a batch leaves behind on its way."""
     encoder, decoder = model["encoder_layers"], model["decoder_layers"]
     width, inner = model["d_model"], model["d_ff"]
-    numbers = encoder * (12 * width + 3 * inner) + decoder * (20 * width + 3 * inner) + 4 * vocabulary
-    return int(4 * batch_tokens * numbers)
+    layers = encoder * (12 * width + 3 * inner) + decoder * (20 * width + 3 * inner)
+    a_token = 2 * (0.53 * layers + vocabulary) if in_bf16 else 4 * (layers + 4 * vocabulary)
+    return int(batch_tokens * a_token) + _BYTES_A_PARAMETER * parameters + _PROGRAM
 
 
-def _speed(width: int, inner: int, device: str) -> float:
+def _speed(width: int, inner: int, device: torch.device, precision: Precision) -> float:
     """Floating-point operations a second, at best, in products of the shape that this model multiplies most."""
-    import torch
-
-    left, right = torch.rand(_ROWS, width, device=device), torch.rand(width, inner, device=device)
-    times = 50 if device == "cuda" else 1  # a GPU would wait for Python after each
+    left = torch.rand(_ROWS, width, device=device, dtype=precision.dtype)
+    right = torch.rand(width, inner, device=device, dtype=precision.dtype)
+    times = 50 if device.type == "cuda" else 1  # a GPU would wait for Python after each
     bursts: list[float] = []
     began = time.perf_counter()
     while len(bursts) < 3 or time.perf_counter() - began < _ENOUGH_SECONDS:
