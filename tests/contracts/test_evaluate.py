@@ -230,8 +230,8 @@ def test_the_runner_trains_a_recipe_scores_it_and_prints_a_table(tmp_path: Path)
         (folder / f"ita_{part}.tsv.gz").write_bytes(
             gzip.compress("".join(f"{word}\t{sounds}\n" for word, sounds in words).encode())
         )
-    small = ("model.d_model=8", "model.d_k=2", "model.d_v=2", "model.d_ff=8", "training.batch_tokens=128")
-    sets = [part for setting in (*small, "test.beam_size=1") for part in ("--set", setting)]
+    size = "model.d_model=8 model.d_k=2 model.d_v=2 model.d_ff=8 model.encoder_layers=1 model.decoder_layers=1"
+    variant = f"{size} training.batch_tokens=128 training.warmup=1 training.checkpoint_every=1"  # a long name
     told = subprocess.run(
         [
             sys.executable,
@@ -246,7 +246,10 @@ def test_the_runner_trains_a_recipe_scores_it_and_prints_a_table(tmp_path: Path)
             "runs",
             "--device",
             "cpu",
-            *sets,
+            "--set",
+            "test.beam_size=1",
+            "--variant",
+            variant,
         ],
         capture_output=True,
         text=True,
@@ -263,4 +266,7 @@ def test_the_runner_trains_a_recipe_scores_it_and_prints_a_table(tmp_path: Path)
     assert result["parameters"] == sum(each["parameters"] for each in single)
     assert set(result["valid"]) == set(result["test"]) == {"word_error_rate", "phoneme_error_rate"}
     value = result["test"]["word_error_rate"]
-    assert f"| g2p-low |  | ita | ensemble of 2 | word_error_rate | {value:.2f} | {value:.2f} |" in told.stdout
+    assert f"| g2p-low | {variant} | ita | ensemble of 2 | word_error_rate | {value:.2f} | {value:.2f} |" in told.stdout
+    folders = [path.name for path in (tmp_path / "runs").glob("g2p-low_ita_*")]
+    assert len(folders) == 3
+    assert all(len(name) < 100 for name in folders)
