@@ -51,7 +51,7 @@ options = st.fixed_dictionaries(
     {
         "norm": st.sampled_from(["post", "pre"]),
         "activation": st.sampled_from(["relu", "gelu", "swish"]),
-        "positions": st.sampled_from(["interleaved", "halves", "learned"]),
+        "positions": st.sampled_from(["interleaved", "halves", "learned", "rotary"]),
         "tied_embeddings": st.sampled_from(["all", "target-output", "source-target", "none"]),
         "attention_bias": st.booleans(),
         "output_bias": st.booleans(),

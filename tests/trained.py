@@ -30,17 +30,19 @@ def translation(text: str) -> str:
     return " ".join(MEANING[word] for word in reversed(text.split()))
 
 
-def tokenisers() -> Tokenisers:
+def tokenisers(*, backwards: bool = False) -> Tokenisers:
     draw = random.Random(0)  # noqa: S311
     sources = [sentence(draw) for _ in range(300)]
-    settings = TokeniserSettings(vocabulary=330, options={"algorithm": "bpe"})
+    settings = TokeniserSettings(vocabulary=330, options={"algorithm": "bpe"}, reversed=backwards)
     return train_tokenisers(sources, map(translation, sources), settings)
 
 
-def model_folder(folder: Path, *, steps: int = 260, seed: int = 1, layers: int = 2, **settings: object) -> Path:
-    """A model folder with a trained Transformer."""
+def model_folder(
+    folder: Path, *, steps: int = 260, seed: int = 1, layers: int = 2, backwards: bool = False, **settings: object
+) -> Path:
+    """A model folder with a trained Transformer, which reads and writes forwards or `backwards`."""
     torch.manual_seed(seed)
-    draw, both = random.Random(seed), tokenisers()  # noqa: S311
+    draw, both = random.Random(seed), tokenisers(backwards=backwards)  # noqa: S311
     sizes = {"d_model": 48, "d_ff": 96, "heads": 4, "encoder_layers": layers, "decoder_layers": layers, "dropout": 0.0}
     table = {**sizes, "source_vocabulary": both.source.size, "target_vocabulary": both.target.size, **settings}
     chosen = models.read_settings(table, where="a test")

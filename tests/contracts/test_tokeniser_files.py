@@ -19,14 +19,17 @@ Table = dict[str, Any]
 
 @pytest.mark.parametrize("kind", kind_names())
 @pytest.mark.parametrize("joint", [True, False])
-def test_stored_tokenisers_load_as_they_were(kind: str, joint: bool) -> None:
-    made = train(ENGLISH, GERMAN, TokeniserSettings(kind=kind, vocabulary=320, joint=joint, protected=(">>de<<",)))
+@pytest.mark.parametrize("backwards", [False, True])
+def test_stored_tokenisers_load_as_they_were(kind: str, joint: bool, backwards: bool) -> None:
+    table = {"kind": kind, "vocabulary": 320, "joint": joint, "protected": (">>de<<",), "reversed": backwards}
+    made = train(ENGLISH, GERMAN, TokeniserSettings.read(table, where="test"))
     files = made.files()
     loaded = Tokenisers.from_files(files)
     assert loaded.files() == files
     assert loaded.hash == made.hash
     assert loaded.settings == made.settings
     assert loaded.joint == joint
+    assert loaded.reversed == backwards
     for text in GERMAN:
         assert loaded.target.encode(text) == made.target.encode(text)
 
@@ -35,6 +38,15 @@ def test_one_tokeniser_serves_both_sides_in_one_file() -> None:
     made = train(ENGLISH, GERMAN, TokeniserSettings(vocabulary=320))
     assert made.source is made.target
     assert sorted(made.files()) == ["tokeniser.json", "tokeniser.spm"]
+
+
+def test_a_tokeniser_from_the_end_has_another_hash_and_the_same_files() -> None:
+    forwards, backwards = (
+        train(ENGLISH, GERMAN, TokeniserSettings(vocabulary=320, reversed=reverse)) for reverse in (False, True)
+    )
+    assert forwards.hash != backwards.hash
+    assert forwards.files()["tokeniser.spm"] == backwards.files()["tokeniser.spm"]
+    assert b"reversed" not in forwards.files()["tokeniser.json"].split(b'"settings"')[0]
 
 
 def stored() -> dict[str, bytes]:

@@ -4,6 +4,7 @@ import json
 import os
 import random
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -343,6 +344,13 @@ def test_mistakes_are_told(folder: Path, loaded: ModelFolder, tokenisers: Tokeni
     other = loaded._replace(description=loaded.description.model_copy(update={"architecture": "recurrent"}))
     with pytest.raises(ModelFolderError, match=r"runs Transformers, and this model is of the architecture 'recurrent'"):
         exchange.convert(other, tokenisers, tmp_path, quantization="int8")
+    rotary = small_folder(tmp_path / "rotary", positions="rotary")
+    with pytest.raises(ModelFolderError, match=r"knows no rotary positions in attention over the source"):
+        exchange.convert(rotary, tokenisers, tmp_path, quantization="int8")
+    shutil.rmtree(tmp_path / "rotary")
+    backwards = train(WORDS, WORDS, TokeniserSettings(kind="words", reversed=True))
+    with pytest.raises(ModelFolderError, match=r"reads and writes texts from their ends, which a folder"):
+        exchange.write(loaded._replace(tokeniser=backwards.files()), tmp_path / "out", "int8")
     with pytest.raises(ModelFolderError, match="has no tokeniser"):
         exchange.write(loaded._replace(tokeniser={}), tmp_path / "out", "int8")
     assert list(tmp_path.iterdir()) == []

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from regard.tokens import Tokeniser, TokeniserSettings, train
+from regard.tokens.reversal import Reversed
 
 TEXTS = [
     "The quick brown fox jumps over {name}.",
@@ -50,6 +51,26 @@ def test_a_batch_of_normal_text_has_the_ids_of_its_texts(kind: str, texts: list[
     normal = [ours.normalise(text) for text in texts]
     assert ours.encode_batch(normal, threads=2) == [ours.encode(text) for text in texts]
     assert [ours.normalise(text) for text in normal] == normal
+
+
+@pytest.mark.parametrize("kind", [*LOSSLESS, "words"])
+@given(text=text | hostile)
+def test_from_the_end_everything_is_the_same_in_reverse(kind: str, text: str) -> None:
+    forwards = tokeniser(kind)
+    backwards = Reversed(forwards)
+    ids = forwards.encode(text)
+    assert backwards.encode(text) == ids[::-1]
+    assert backwards.encode_batch([forwards.normalise(text)]) == [ids[::-1]]
+    assert backwards.decode(ids[::-1]) == forwards.decode(ids)
+    assert backwards.pieces(ids[::-1]) == forwards.pieces(ids)[::-1]
+    assert _words(backwards, ids[::-1]) == _words(forwards, ids)[::-1]
+
+
+def _words(ours: Tokeniser, ids: list[int]) -> list[str]:
+    firsts = [place for place, starts in enumerate(ours.word_starts(ids)) if starts]
+    assert firsts[:1] == [0][: len(ids)]
+    spans = zip(firsts, [*firsts[1:], len(ids)], strict=False)
+    return [ours.decode(ids[first:last]) for first, last in spans]
 
 
 @given(text=text | hostile)

@@ -72,6 +72,11 @@ def write(loaded: ModelFolder, out: Path, quantization: str) -> None:
     if not loaded.tokeniser:
         raise ModelFolderError("This model has no tokeniser, and CTranslate2 needs the names of its tokens.")
     tokenisers = Tokenisers.from_files(loaded.tokeniser)
+    if tokenisers.reversed:
+        raise ModelFolderError(
+            "This model reads and writes texts from their ends, which a folder for CTranslate2 cannot say.\n"
+            "  Use it with Regard itself."
+        )
     out = out.absolute()
     out.parent.mkdir(parents=True, exist_ok=True)
     partial = Path(tempfile.mkdtemp(prefix=f".{out.name}.", suffix=".partial", dir=out.parent))
@@ -94,6 +99,11 @@ def convert(loaded: ModelFolder, tokenisers: Tokenisers, folder: Path, *, quanti
         raise ModelFolderError(
             f"CTranslate2 runs Transformers, and this model is of the architecture {loaded.description.architecture!r}."
             "\n  Use it with Regard's own engine, torch."
+        )
+    if cast("Transformer", loaded.model).settings.positions == "rotary":
+        raise ModelFolderError(
+            "CTranslate2 knows no rotary positions in attention over the source, and this model has them.\n"
+            "  Use it with Regard's own engine, torch."
         )
     specification = _specification(cast("Transformer", loaded.model))
     specification.register_source_vocabulary(tokens(tokenisers.source))

@@ -168,10 +168,15 @@ def padding_is_left_out(model: Transformer, batch: Batch) -> bool:
 def states_of_real_tokens(model: Transformer, batch: Batch) -> Tensor:
     """[B, L, D] what `states` gives, with zeros for padding: no loss is computed there."""
     real = RealTokens(batch, heads=model.settings.heads, dtype=model.target_embedding.weight.dtype)
+    own, source = (
+        model.source_positions.turn(side.positions.flatten()[real_ones])
+        for side, real_ones in ((batch.target, real.target), (batch.source, real.source))
+    )
     x = model.embed_source(batch.source).flatten(0, 1)[real.source]
-    memory = model.encoder(x, real.of_source)
+    memory = model.encoder(x, real.of_source, (source, source))
     x = model.embed_target(batch.target).flatten(0, 1)[real.target]
-    return real.rows(model.decoder(x, memory, real.of_target, real.of_target_over_source))
+    over_source = real.of_target_over_source
+    return real.rows(model.decoder(x, memory, real.of_target, over_source, (own, own), (own, source)))
 
 
 def _side(rows: Rows) -> _Side:

@@ -17,12 +17,12 @@ from pydantic import Field, PositiveInt, model_validator
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from regard.errors import LengthError
 from regard.models.blocks import Blocks, padding_is_left_out, states_of_real_tokens
 from regard.models.cache import DecoderState
 from regard.models.dropout import Dropout
 from regard.models.fused import fused_activation, fused_attention, fused_residual, joint_attention
 from regard.models.linear import projection
+from regard.models.positions import LearnedPositions, Positions, RotaryPositions, Turn, Turns
 from regard.models.verbs import Architecture, AttentionName, Batch, Lookup, Observer, Rows
 from regard.models.vocabularies import vocabularies_fit
 from regard.settings import Settings
@@ -44,8 +44,9 @@ class TransformerSettings(Settings):
 
     norm: Literal["post", "pre"] = "post"
     activation: Literal["relu", "gelu", "swish"] = "relu"
-    positions: Literal["interleaved", "halves", "learned"] = "interleaved"
+    positions: Literal["interleaved", "halves", "learned", "rotary"] = "interleaved"
     learned_positions: PositiveInt = 1024  # how many there are, where they are learned
+    rotary_base: float = Field(default=10_000, gt=1)  # the smaller, the sooner a word is far away
     tied_embeddings: Literal["all", "target-output", "source-target", "none"] = "all"
     attention_bias: bool = False
     output_bias: bool = False
@@ -63,8 +64,10 @@ class TransformerSettings(Settings):
 
     @model_validator(mode="after")
     def _fits_together(self) -> Self:
-        if self.positions != "learned" and self.d_model % 2:
+        if self.positions in ("interleaved", "halves") and self.d_model % 2:
             raise ValueError(f"d_model = {self.d_model} is odd; sinusoids come in pairs, so it must be even.")
+        if self.positions == "rotary" and self.d_k % 2:
+            raise ValueError(f"d_k = {self.d_k} is odd; rotary positions turn pairs of numbers, so it must be even.")
         vocabularies_fit(self.tied_embeddings, self.source_vocabulary, self.target_vocabulary)
         return self
 
@@ -103,12 +106,14 @@ class Transformer(nn.Module):
         memory = self.encode(batch.source)
         x = self.embed_target(batch.target)
         allowed = may_look(batch.target.segments, batch.target.segments) & backwards(x.size(1), x.device)
-        return self.decoder(x, memory.states, allowed, may_look(batch.target.segments, memory.segments))
+        over_source = may_look(batch.target.segments, memory.segments)
+        own, source = (self.source_positions.turn(side.positions) for side in (batch.target, batch.source))
+        return self.decoder(x, memory.states, allowed, over_source, (own, own), (own, source))
 
     def encode(self, source: Rows) -> Memory:
         """The encoder's output for each position of the source."""
-        x = self.embed_source(source)
-        return Memory(self.encoder(x, may_look(source.segments, source.segments)), source.segments)
+        x, turn = self.embed_source(source), self.source_positions.turn(source.positions)
+        return Memory(self.encoder(x, may_look(source.segments, source.segments), (turn, turn)), source.segments)
 
     def embed_source(self, source: Rows) -> Tensor:
         """What enters the encoder."""
@@ -133,7 +138,8 @@ class Transformer(nn.Module):
     @torch.no_grad()
     def start(self, memory: Memory, *, width: int = 1) -> DecoderState:
         """A decoder that has said nothing; each row of the source holds one sentence. Keys are computed here, once."""
-        pairs = (layer.source_attention.keys_and_values(memory.states) for layer in self.decoder.layers)
+        turn = self.source_positions.turn(torch.arange(memory.states.size(1), device=memory.states.device))
+        pairs = (layer.source_attention.keys_and_values(memory.states, turn) for layer in self.decoder.layers)
         source = [(key.contiguous(), value.contiguous()) for key, value in pairs]
         return DecoderState(source, (memory.segments != 0)[:, None, None], width=width)
 
@@ -166,7 +172,8 @@ class Transformer(nn.Module):
         if self.settings.start == "zero":
             x = x.masked_fill((state.ages == 0)[:, None, None], 0.0)
         x = self.dropout(x + state.positions[state.ages.clamp(max=len(state.positions) - 1)][:, None])
-        logits = self.logits(self.decoder.step(x, state)).flatten(0, 1)
+        turn = self.target_positions.turn(state.ages[:, None])
+        logits = self.logits(self.decoder.step(x, state, turn)).flatten(0, 1)
         state.ages += 1
         return logits
 
@@ -189,10 +196,10 @@ class Encoder(nn.Module):
         self.layers = cast("Sequence[EncoderLayer]", nn.ModuleList(layers))
         self.norm = nn.LayerNorm(settings.d_model) if settings.norm == "pre" else nn.Identity()
 
-    def forward(self, x: Tensor, allowed: Tensor | Blocks) -> Tensor:
+    def forward(self, x: Tensor, allowed: Tensor | Blocks, turns: Turns = (None, None)) -> Tensor:
         """[B, S, D] -> [B, S, D]; `allowed` is [B, 1, S, S]."""
         for layer in self.layers:
-            x = layer(x, allowed)
+            x = layer(x, allowed, turns)
         return self.norm(x)
 
 
@@ -206,9 +213,9 @@ class EncoderLayer(nn.Module):
         self.feed_forward = FeedForward(settings)
         self.feed_forward_residual = Residual(settings)
 
-    def forward(self, x: Tensor, allowed: Tensor | Blocks) -> Tensor:
+    def forward(self, x: Tensor, allowed: Tensor | Blocks, turns: Turns) -> Tensor:
         """[B, S, D] -> [B, S, D]."""
-        x = self.self_attention_residual(x, lambda x: self.self_attention(x, x, allowed))
+        x = self.self_attention_residual(x, lambda x: self.self_attention(x, x, allowed, turns))
         return self.feed_forward_residual(x, self.feed_forward)
 
 
@@ -221,17 +228,20 @@ class Decoder(nn.Module):
         self.layers = cast("Sequence[DecoderLayer]", nn.ModuleList(layers))
         self.norm = nn.LayerNorm(settings.d_model) if settings.norm == "pre" else nn.Identity()
 
-    def forward(self, x: Tensor, memory: Tensor, allowed: Tensor | Blocks, source_allowed: Tensor | Blocks) -> Tensor:
+    def forward(
+        self, x: Tensor, memory: Tensor, allowed: Tensor | Blocks, source_allowed: Tensor | Blocks,
+        turns: Turns = (None, None), source_turns: Turns = (None, None),
+    ) -> Tensor:  # fmt: skip
         """[B, T, D] -> [B, T, D]; `allowed` is [B, 1, T, T], `source_allowed` [B, 1, T, S]."""
         for layer in self.layers:
-            x = layer(x, memory, allowed, source_allowed)
+            x = layer(x, memory, allowed, source_allowed, turns, source_turns)
         return self.norm(x)
 
-    def step(self, x: Tensor, state: DecoderState) -> Tensor:
+    def step(self, x: Tensor, state: DecoderState, turn: Turn | None) -> Tensor:
         """[N, width, D] -> [N, width, D], one position later."""
         allowed = state.allowed()
         for number, layer in enumerate(self.layers):
-            x = layer.step(x, number, state, allowed)
+            x = layer.step(x, number, state, allowed, turn)
         return self.norm(x)
 
 
@@ -247,21 +257,24 @@ class DecoderLayer(nn.Module):
         self.feed_forward = FeedForward(settings)
         self.feed_forward_residual = Residual(settings)
 
-    def forward(self, x: Tensor, memory: Tensor, allowed: Tensor | Blocks, source_allowed: Tensor | Blocks) -> Tensor:
+    def forward(
+        self, x: Tensor, memory: Tensor, allowed: Tensor | Blocks, source_allowed: Tensor | Blocks, turns: Turns,
+        source_turns: Turns,
+    ) -> Tensor:  # fmt: skip
         """[B, T, D] -> [B, T, D]."""
-        x = self.self_attention_residual(x, lambda x: self.self_attention(x, x, allowed))
-        x = self.source_attention_residual(x, lambda x: self.source_attention(x, memory, source_allowed))
+        x = self.self_attention_residual(x, lambda x: self.self_attention(x, x, allowed, turns))
+        x = self.source_attention_residual(x, lambda x: self.source_attention(x, memory, source_allowed, source_turns))
         return self.feed_forward_residual(x, self.feed_forward)
 
-    def step(self, x: Tensor, number: int, state: DecoderState, allowed: Tensor) -> Tensor:
+    def step(self, x: Tensor, number: int, state: DecoderState, allowed: Tensor, turn: Turn | None) -> Tensor:
         """The same for the one newest position. A sentence's hypotheses are queries over what all of them have said."""
 
         def attend_to_itself(x: Tensor) -> Tensor:
-            said = state.write(number, *self.self_attention.keys_and_values(x))
-            return self.self_attention.attend(x, *said, allowed)
+            said = state.write(number, *self.self_attention.keys_and_values(x, turn))
+            return self.self_attention.attend(x, *said, allowed, turn)
 
         def attend_to_source(x: Tensor) -> Tensor:
-            return self.source_attention.attend(x, *state.source[number], state.source_allowed)
+            return self.source_attention.attend(x, *state.source[number], state.source_allowed, turn)
 
         x = self.self_attention_residual(x, attend_to_itself)
         x = self.source_attention_residual(x, attend_to_source)
@@ -314,21 +327,29 @@ class MultiHeadAttention(nn.Module):
         self.value = projection(settings.d_model, settings.heads * settings.d_v, bias=bias)  # W^V
         self.output = projection(settings.heads * settings.d_v, settings.d_model, bias=bias)  # W^O
 
-    def forward(self, x: Tensor, memory: Tensor, allowed: Tensor | Blocks) -> Tensor:
-        """[B, T, D] asks, memory [B, S, D] answers -> [B, T, D]."""
+    def forward(self, x: Tensor, memory: Tensor, allowed: Tensor | Blocks, turns: Turns = (None, None)) -> Tensor:
+        """[B, T, D] asks, memory [B, S, D] answers -> [B, T, D]; `turns` are for rotary positions."""
+        of_x, of_memory = turns
         if isinstance(allowed, Blocks):
-            return self.output(allowed.attend(self.query(x), self.key(memory), self.value(memory)))
-        heads = joint_attention(self, x, memory, allowed)
-        return self.attend(x, *self.keys_and_values(memory), allowed) if heads is None else self.output(heads)
+            query, key = self._turned(self.query(x), of_x), self._turned(self.key(memory), of_memory)
+            return self.output(allowed.attend(query, key, self.value(memory)))
+        heads = joint_attention(self, x, memory, allowed) if of_x is None else None
+        if heads is None:
+            return self.attend(x, *self.keys_and_values(memory, of_memory), allowed, of_x)
+        return self.output(heads)
 
-    def keys_and_values(self, memory: Tensor) -> tuple[Tensor, Tensor]:
+    def keys_and_values(self, memory: Tensor, turn: Turn | None = None) -> tuple[Tensor, Tensor]:
         """[B, S, D] -> [B, H, S, K] twice."""
-        return self._by_head(self.key(memory)), self._by_head(self.value(memory))
+        return self._by_head(self._turned(self.key(memory), turn)), self._by_head(self.value(memory))
 
-    def attend(self, x: Tensor, key: Tensor, value: Tensor, allowed: Tensor | None) -> Tensor:
+    def attend(self, x: Tensor, key: Tensor, value: Tensor, allowed: Tensor | None, turn: Turn | None = None) -> Tensor:
         """[B, T, D] -> [B, T, D], over keys and values that are already there."""
-        heads = attention(self._by_head(self.query(x)), key, value, allowed, self.observer)
+        query = self._by_head(self._turned(self.query(x), turn))
+        heads = attention(query, key, value, allowed, self.observer)
         return self.output(heads.transpose(1, 2).flatten(2))
+
+    def _turned(self, x: Tensor, turn: Turn | None) -> Tensor:
+        return x if turn is None else turn(x, self.heads)
 
     def _by_head(self, x: Tensor) -> Tensor:
         return x.view(x.size(0), x.size(1), self.heads, -1).transpose(1, 2)  # [B, T, H * K] -> [B, H, T, K]
@@ -383,7 +404,7 @@ class Embedding(nn.Module):
         return F.linear(x, self.weight, bias)
 
 
-class Sinusoids(nn.Module):
+class Sinusoids(Positions):
     """Section 3.5: PE(pos, 2i) = sin(pos / 10000^(2i/d_model)), PE(pos, 2i+1) = cos(the same). Any length, no weights.
 
     `halves` puts all sines before all cosines: the same encoding with its dimensions in another order.
@@ -409,36 +430,13 @@ class Sinusoids(nn.Module):
         parts = [angles.sin(), angles.cos()]
         return torch.stack(parts, dim=-1).flatten(1) if self.interleaved else torch.cat(parts, dim=1)
 
-    def table(self, newest: int, capacity: int, *, like: Tensor) -> Tensor:
-        """[more than `newest`, D] the positions from the first on, as many as there is capacity."""
-        return self(0, max(newest + 1, capacity), like=like)
 
-
-class LearnedPositions(nn.Module):
-    """Table 3, row E: a learned vector for each position, as many as there are."""
-
-    def __init__(self, count: int, d_model: int) -> None:
-        super().__init__()
-        self.weight = nn.Parameter(torch.randn(count, d_model) / math.sqrt(2))
-
-    def forward(self, first: int, length: int, *, like: Tensor) -> Tensor:
-        """[length, D] for the positions from `first` on."""
-        if first + length > self.weight.size(0):
-            raise LengthError(
-                f"a row of {first + length} tokens is too long: this model learned {self.weight.size(0)} positions.\n"
-                "  Split the text into shorter sentences, or train with positions = 'interleaved', which has no limit."
-            )
-        return self.weight[first : first + length].to(like.dtype)
-
-    def table(self, newest: int, capacity: int, *, like: Tensor) -> Tensor:
-        """[more than `newest`, D] the positions from the first on, as many as there is capacity, or all."""
-        return self(0, max(newest + 1, min(capacity, self.weight.size(0))), like=like)
-
-
-def positions_of(settings: TransformerSettings) -> Sinusoids | LearnedPositions:
+def positions_of(settings: TransformerSettings) -> Positions:
     """The positional encoding that the settings ask for."""
     if settings.positions == "learned":
         return LearnedPositions(settings.learned_positions, settings.d_model)
+    if settings.positions == "rotary":
+        return RotaryPositions(settings.d_k, settings.rotary_base)
     return Sinusoids(settings.d_model, interleaved=settings.positions == "interleaved")
 
 

@@ -15,6 +15,7 @@ from typing import Any
 
 from regard.errors import ModelFolderError, SettingsError
 from regard.settings import Settings
+from regard.tokens.reversal import Reversed
 from regard.tokens.settings import TokeniserSettings
 from regard.tokens.tokeniser import Tokeniser, find_kind
 
@@ -35,6 +36,11 @@ class Tokenisers:
     def joint(self) -> bool:
         """Whether one tokeniser serves both sides, so that they can share their embeddings."""
         return self.source is self.target
+
+    @property
+    def reversed(self) -> bool:
+        """Whether texts are read and written from their ends."""
+        return isinstance(self.target, Reversed)
 
     @cached_property
     def hash(self) -> str:
@@ -78,6 +84,7 @@ class _Part(Settings):
     end: int
     unknown: int
     files: dict[str, str]
+    reversed: bool | None = None  # true, or not there
 
 
 class _Description(Settings):
@@ -99,6 +106,7 @@ def _describe(tokeniser: Tokeniser, files: Mapping[str, bytes]) -> dict[str, Any
         end=tokeniser.end,
         unknown=tokeniser.unknown,
         files={name: sha256(content).hexdigest() for name, content in files.items()},
+        reversed=True if isinstance(tokeniser, Reversed) else None,
     ).table()
 
 
@@ -140,7 +148,7 @@ def _load(name: str, part: _Part, files: Mapping[str, bytes]) -> Tokeniser:
     stored = (part.size, part.begin, part.end, part.unknown)
     if stored != (tokeniser.size, tokeniser.begin, tokeniser.end, tokeniser.unknown):
         raise _damaged(DESCRIPTION, f"the size or the special ids of {name!r} are not those of its files")
-    return tokeniser
+    return Reversed(tokeniser) if part.reversed else tokeniser
 
 
 def _content(name: str, files: Mapping[str, bytes]) -> bytes:

@@ -23,7 +23,8 @@ class TokeniserSettings(Settings):
 
     One tokeniser serves both sides, unless `joint` is false or the target has its own kind, vocabulary or options.
     `vocabulary` is the largest number of ids, `sample` the largest number of lines that a tokeniser is trained on.
-    `protected` strings and the strings that `patterns` find stay whole: see protection.py.
+    `protected` strings and the strings that `patterns` find stay whole: see protection.py. `reversed` reads and writes
+    texts from their ends: see reversal.py.
     """
 
     kind: str = "subwords"
@@ -33,6 +34,7 @@ class TokeniserSettings(Settings):
     target_kind: str | None = None
     target_vocabulary: int | None = Field(default=None, ge=4, le=2**24)
     target_options: _Options | None = None
+    reversed: bool = False
     sample: int = Field(default=2_000_000, ge=2)
     protected: _Strings = ()
     patterns: _Strings = ()

@@ -8,6 +8,7 @@ from regard.errors import TextError
 from regard.text.normalisation import normalise
 from regard.tokens.pair import Tokenisers
 from regard.tokens.protection import protected_strings
+from regard.tokens.reversal import Reversed
 from regard.tokens.settings import Side, TokeniserSettings
 from regard.tokens.tokeniser import Tokeniser, find_kind, utf8
 
@@ -56,4 +57,5 @@ def _trained(side: Side, texts: list[str], settings: TokeniserSettings, name: st
     )
     kind = find_kind(side.kind)
     options = kind.Options.read(side.options, where=f"options of {side.kind}")
-    return kind.train(texts, vocabulary=side.vocabulary, protected=protected, options=options)
+    tokeniser = kind.train(texts, vocabulary=side.vocabulary, protected=protected, options=options)
+    return Reversed(tokeniser) if settings.reversed else tokeniser

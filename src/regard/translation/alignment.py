@@ -17,6 +17,7 @@ from torch import Tensor
 
 from regard.text.words import has_unspaced, word_spans
 from regard.tokens import Tokenisers
+from regard.tokens.reversal import Reversed
 from regard.tokens.tokeniser import Tokeniser
 from regard.translation.forced import Forced
 from regard.translation.translation import Alignment
@@ -59,11 +60,13 @@ def linked(weights: Tensor, source_words: Sequence[int], target_words: Sequence[
         t, s = places.unbind(1)
         sums.index_put_((rows[t], columns[s]), weights[t, s].float(), accumulate=True)
     best = sums.argmax(1).tolist()
-    return tuple((best[word], word) for word in dict.fromkeys(target_words) if word >= 0)
+    return tuple((best[word], word) for word in sorted(set(target_words)) if word >= 0)
 
 
 def word_numbers(tokeniser: Tokeniser, said: Said) -> list[int]:
     """The number of each piece's word in the text; -1 for a piece that is white space alone."""
+    if isinstance(tokeniser, Reversed):
+        return word_numbers(tokeniser.forwards, Said(said.text, said.ids[::-1]))[::-1]
     spans = word_spans(said.text)
     if not has_unspaced(said.text):
         numbers = [number - 1 for number in accumulate(map(int, tokeniser.word_starts(said.ids)))]

@@ -18,6 +18,7 @@ from regard.search.request import Phrase, contains
 from regard.text.placeholders import Placeholder, differences, placeholders
 from regard.text.words import sticks
 from regard.tokens import Tokenisers
+from regard.tokens.reversal import Reversed
 from regard.tokens.tokeniser import Tokeniser
 from regard.translation.alignment import Aligner, Said
 from regard.translation.engines.engine import request_for
@@ -149,6 +150,9 @@ def _phrase(tokeniser: Tokeniser, text: str, placeholder: Placeholder) -> Phrase
 
     None where no ids give back exactly this string, as with words that have no id.
     """
+    if isinstance(tokeniser, Reversed):
+        phrase = _phrase(tokeniser.forwards, text, placeholder)
+        return phrase and phrase[::-1]
     string, before = placeholder.string, text[: placeholder.start]
     if before:
         whole = f"a {string}" if before[-1].isspace() else f"a{string}"

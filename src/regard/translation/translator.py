@@ -147,6 +147,11 @@ class Translator:
         """The translations of any number of texts, in order, as they are done; only `window` of them are held."""
         if window < 1:
             raise SettingsError(f"window = {window}: it must be 1 text or more.")
+        if prefix and self.tokenisers.reversed:
+            raise SettingsError(
+                "prefix: this model writes its texts from their ends, so it cannot go on from a beginning.\n"
+                "  Translate without a prefix."
+            )
         if alignment:
             for model in self.models:
                 aligning(model)

@@ -1,0 +1,71 @@
+"""Rotary positions: attention turns queries and keys by their places, in all three of its kinds."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pytest
+import torch
+
+from regard import SettingsError
+from regard.batches.rows import Batch
+from regard.models.positions import RotaryPositions
+from regard.models.transformer import Transformer, TransformerSettings
+from small import packed, padded, transformer
+
+
+def rotary(**settings: Any) -> Transformer:
+    return transformer(positions="rotary", rotary_base=100.0, **settings)
+
+
+def moved(batch: Batch, *, source: int, target: int) -> Batch:
+    """The same words, so many places further on."""
+    return batch._replace(
+        source=batch.source._replace(positions=batch.source.positions + source),
+        target=batch.target._replace(positions=batch.target.positions + target),
+    )
+
+
+def test_a_position_turns_each_pair_of_numbers_by_its_own_angle() -> None:
+    turn = RotaryPositions(4, base=100.0).turn(torch.tensor([0, 3]))
+    assert turn is not None
+    x = torch.tensor([[1.0, 0.0, 0.0, 2.0]]).repeat(2, 2)  # two heads; the pairs are (1, 0) and (0, 2)
+    expected = [math.cos(3), -2 * math.sin(0.3), math.sin(3), 2 * math.cos(0.3)]
+    assert turn(x, 2)[0].tolist() == x[0].tolist()
+    assert turn(x, 2)[1].tolist() == pytest.approx([*expected, *expected], abs=1e-6)
+
+
+def test_nothing_is_added_to_words() -> None:
+    model = rotary()
+    batch = padded([([5, 6, 7], [8, 9])])
+    assert torch.equal(model.embed_source(batch.source), model.source_embedding(batch.source.tokens))
+    assert torch.equal(model.embed_target(batch.target)[:, 1:], model.target_embedding(batch.target.tokens)[:, 1:])
+    assert not [name for name, _ in model.named_parameters() if "positions" in name]
+
+
+def test_only_distances_count_and_they_do_in_attention_over_the_source_too() -> None:
+    model = rotary(start="token").double()
+    batch = packed([[([5, 6, 7, 8], [9, 10, 11]), ([12, 5], [6, 7]), ([8, 9, 10], [12, 11, 5, 7])]])
+    with torch.no_grad():
+        here, there = model(batch), model(moved(batch, source=4, target=4))
+        torch.testing.assert_close(there, here, atol=1e-5, rtol=0)
+        assert (model(moved(batch, source=4, target=0)) - here).abs().max() > 1e-3
+        assert (model.encode(batch.source).states - model.encode(moved(batch, source=7, target=0).source).states
+                ).abs().max() < 1e-5  # fmt: skip
+
+
+def test_the_order_of_words_matters() -> None:
+    model = rotary()
+    with torch.no_grad():
+        one, other = (model(padded([(source, [9, 10])])) for source in ([5, 6, 7], [7, 6, 5]))
+    assert (one - other).abs().max() > 1e-3
+
+
+def test_rotary_positions_need_pairs_and_a_base_above_one() -> None:
+    sizes = {"source_vocabulary": 9, "target_vocabulary": 9}
+    with pytest.raises(SettingsError, match="d_k = 3 is odd; rotary positions turn pairs of numbers"):
+        TransformerSettings.read({**sizes, "positions": "rotary", "d_k": 3, "d_v": 3}, where="model")
+    with pytest.raises(SettingsError, match=r"rotary_base"):
+        TransformerSettings.read({**sizes, "positions": "rotary", "rotary_base": 1.0}, where="model")
+    assert TransformerSettings.read({**sizes, "positions": "rotary", "d_model": 15, "d_k": 4, "d_v": 5}, where="").d_k
