@@ -232,6 +232,28 @@ def test_a_model_is_adapted_to_new_data_with_old_data_mixed_in(data: Path, finis
     recipe = json.loads((tmp_path / "adapted" / "training" / "recipe.json").read_text())
     assert recipe["training"]["schedule"] == "constant"
     assert Path(recipe["data"]["adapt"]).samefile(finished)
+    assert {key: recipe["model"][key] for key in before.description.settings if not key.endswith("vocabulary")} == {
+        key: value for key, value in before.description.settings.items() if not key.endswith("vocabulary")
+    }
+
+
+def test_an_adapted_model_may_have_another_dropout_and_keeps_all_else(finished: Path, tmp_path: Path) -> None:
+    new, out = corpus(tmp_path / "new.tsv", pairs=80, seed=9), tmp_path / "adapted"
+    more = ("--preset", "adapt", "--steps", "2", "--checkpoint-every", "2", "--from", str(finished))
+    told = run(new, out, *more, "--set", "model.dropout=0.45")
+    assert told.returncode == 0, told.stderr
+    before = modelfolder.load(finished).description.settings
+    assert before["dropout"] != 0.45
+    assert modelfolder.load(out).description.settings == before | {"dropout": 0.45}
+    for setting, message in (
+        ("model.d_model=48", "model.d_model = 48: the model "),
+        ('model.positions="rotary"', "which is adapted, has 'interleaved'"),
+        ("tokeniser.vocabulary=77", "leave tokeniser.vocabulary out, or train a new model without --from."),
+    ):
+        told = run(new, tmp_path / "refused", *more, "--set", setting)
+        assert told.returncode == 1
+        assert message in " ".join(told.stderr.split())
+        assert not (tmp_path / "refused" / "training" / "recipe.json").exists()
 
 
 def test_a_folder_with_test_sets_in_it_is_warned_of(tmp_path: Path) -> None:

@@ -22,6 +22,7 @@ from regard.errors import TrainingError
 from regard.models.verbs import Architecture, Model
 from regard.settings import Settings
 from regard.tokens import Tokenisers
+from regard.training.adapting import adapted
 from regard.training.checkpoints import Checkpoints
 from regard.training.corpora import Corpora, make_corpora, make_tokenisers
 from regard.training.finish import Finished, finish
@@ -41,11 +42,11 @@ def run(recipe: Recipe, around: Surroundings, *, reasons: list[str], resume: boo
         keep_freed_memory()
     precision = precision_for(around.device, recipe.training.precision)
     around.journal.say(f"Training on {around.device} in {precision.name}: {precision.why}.")
-    adapted = modelfolder.load(recipe.data.adapt) if recipe.data.adapt else None
-    tokenisers = Tokenisers.from_files(adapted.tokeniser) if adapted else make_tokenisers(recipe, around)
+    loaded = modelfolder.load(recipe.data.adapt) if recipe.data.adapt else None
+    tokenisers = Tokenisers.from_files(loaded.tokeniser) if loaded else make_tokenisers(recipe, around)
     corpora = make_corpora(recipe, around, tokenisers)
     around.journal.say(f"{len(corpora.training):,} sentence pairs to train on. {corpora.validation}")
-    model, settings, architecture = _model(recipe, tokenisers, adapted)
+    model, settings, architecture = _model(recipe, tokenisers, loaded)
     model = model.to(around.device)
     kind = models.architecture(architecture)
     precision = precision._replace(whole=kind.rounds)
@@ -76,16 +77,11 @@ def run(recipe: Recipe, around: Surroundings, *, reasons: list[str], resume: boo
 
 
 def _model(
-    recipe: Recipe, tokenisers: Tokenisers, adapted: modelfolder.ModelFolder | None
+    recipe: Recipe, tokenisers: Tokenisers, loaded: modelfolder.ModelFolder | None
 ) -> tuple[Model[Any, Any], Settings, str]:
     """A new model, or the one that is adapted; its settings and its architecture."""
-    if adapted:
-        architecture = adapted.description.architecture
-        return (
-            adapted.model,
-            models.architecture(architecture).settings.read(adapted.description.settings, where=""),
-            architecture,
-        )
+    if loaded:
+        return adapted(loaded, recipe.model)
     table = recipe.model | {
         "source_vocabulary": tokenisers.source.size,
         "target_vocabulary": tokenisers.target.size,

@@ -17,6 +17,7 @@ from regard import presets
 from regard.errors import SettingsError, TrainingError
 from regard.text.pairs import chunks
 from regard.text.statistics import SideStatistics
+from regard.training.adapting import own_tables
 from regard.training.advice import advise
 from regard.training.distribution import processes, restarted
 from regard.training.events import Event, Journal, View
@@ -114,6 +115,9 @@ def _recipe(
     if preset == "auto":
         data = DataSettings.read(given.get("data", {}), where=str(recipe) if recipe else "options")
         preset, chosen, reasons = _automatic(data)
+    adapt = given["data"].get("adapt")
+    if adapt:
+        chosen = own_tables(adapt, given)
     where = str(recipe) if recipe else f"preset {preset!r} and options"
     checked = put_together([presets.load(preset).tables, chosen, given], where=where)
     _make_folder(stored.parent)

@@ -1,0 +1,60 @@
+"""Adapting a model that is there: it keeps its architecture, its size and its tokeniser.
+
+Its dropout may be another one, since a small corpus wants more of it than the one that the model was made with.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+
+from regard import modelfolder, models
+from regard.errors import SettingsError
+from regard.models.verbs import Model
+from regard.settings import Settings
+from regard.tokens import Tokenisers
+from regard.training.recipe import Tables
+
+_MAY_CHANGE = "dropout"
+_VOCABULARIES = ("source_vocabulary", "target_vocabulary")
+
+
+def own_tables(name: str, given: Tables) -> Tables:
+    """The tables [model] and [tokeniser] of the model that is adapted; what was `given` otherwise is told."""
+    loaded = modelfolder.load(name)
+    settings = _settings(loaded, {}).table()
+    own = {"architecture": loaded.description.architecture, **settings}
+    model = {key: value for key, value in own.items() if key not in _VOCABULARIES}
+    tokeniser = Tokenisers.from_files(loaded.tokeniser).settings if loaded.tokeniser else None
+    tables: Tables = {"model": model, "tokeniser": tokeniser.table() if tokeniser else {}}
+    for table, values in tables.items():
+        asked = given.get(table, {})
+        _refuse(name, table, {key: asked[key] for key in asked if key != _MAY_CHANGE}, values)
+    return tables
+
+
+def adapted(loaded: modelfolder.ModelFolder, table: Mapping[str, Any]) -> tuple[Model[Any, Any], Settings, str]:
+    """The model with the dropout of a recipe's table [model]; its settings and its architecture."""
+    settings = _settings(loaded, {key: table[key] for key in (_MAY_CHANGE,) if key in table})
+    model = models.build(loaded.description.architecture, settings)
+    with torch.no_grad():
+        for weight, own in zip(model.parameters(), loaded.model.parameters(), strict=True):
+            weight.copy_(own)
+    return model, settings, loaded.description.architecture
+
+
+def _settings(loaded: modelfolder.ModelFolder, changed: Mapping[str, Any]) -> Settings:
+    kind = models.architecture(loaded.description.architecture).settings
+    return kind.read({**loaded.description.settings, **changed}, where="model")
+
+
+def _refuse(name: str, table: str, asked: Mapping[str, Any], own: Mapping[str, Any]) -> None:
+    for key, value in asked.items():
+        if value != own.get(key):
+            has = f"has {own[key]!r}" if key in own else "does not say what it has"
+            raise SettingsError(
+                f"{table}.{key} = {value!r}: the model {name}, which is adapted, {has}.\n"
+                f"  It keeps its size and its tokeniser: leave {table}.{key} out, or train a new model without --from."
+            )
