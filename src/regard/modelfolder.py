@@ -127,13 +127,23 @@ def load(model: str | Path, *, device: torch.device | str = "cpu") -> ModelFolde
     settings = models.architecture(description.architecture).settings
     built = models.build(description.architecture, settings.read(description.settings, where=str(folder / DESCRIPTION)))
     _fill(built, contents.pop(WEIGHTS), folder / WEIGHTS)
-    tokeniser = {name.removeprefix(f"{TOKENISER}/"): content for name, content in contents.items()}
-    return ModelFolder(built.to(device).eval(), description, tokeniser, _read_card(folder))
+    return ModelFolder(built.to(device).eval(), description, _of_tokeniser(contents), _read_card(folder))
 
 
 def read_description(model: str | Path) -> Description:
     """What a model folder, or the shipped model of that name, says about itself; its other files are not read."""
     return _read_description(shipped.find(model))
+
+
+def read_tokeniser(model: str | Path) -> dict[str, bytes]:
+    """The files of the tokeniser alone, checked; what `load` has under this name."""
+    folder = shipped.find(model)
+    stored = {name: entry for name, entry in _read_description(folder).files.items() if name != WEIGHTS}
+    return _of_tokeniser({name: _read_checked(folder, name, entry) for name, entry in stored.items()})
+
+
+def _of_tokeniser(contents: Mapping[str, bytes]) -> dict[str, bytes]:
+    return {name.removeprefix(f"{TOKENISER}/"): content for name, content in contents.items()}
 
 
 def _weights(model: Model[Any, Any]) -> dict[str, Tensor]:

@@ -227,6 +227,7 @@ def test_a_model_is_adapted_to_new_data_with_old_data_mixed_in(data: Path, finis
     assert told.returncode == 0, told.stderr
     loaded, before = modelfolder.load(tmp_path / "adapted"), modelfolder.load(finished)
     assert loaded.tokeniser == before.tokeniser
+    assert modelfolder.read_tokeniser(finished) == before.tokeniser
     assert loaded.description.settings == before.description.settings
     assert weights(tmp_path / "adapted") != weights(finished)
     recipe = json.loads((tmp_path / "adapted" / "training" / "recipe.json").read_text())

@@ -23,11 +23,10 @@ _VOCABULARIES = ("source_vocabulary", "target_vocabulary")
 
 def own_tables(name: str, given: Tables) -> Tables:
     """The tables [model] and [tokeniser] of the model that is adapted; what was `given` otherwise is told."""
-    loaded = modelfolder.load(name)
-    settings = _settings(loaded, {}).table()
-    own = {"architecture": loaded.description.architecture, **settings}
+    description, files = modelfolder.read_description(name), modelfolder.read_tokeniser(name)
+    own = {"architecture": description.architecture, **_settings(description, {}).table()}
     model = {key: value for key, value in own.items() if key not in _VOCABULARIES}
-    tokeniser = Tokenisers.from_files(loaded.tokeniser).settings if loaded.tokeniser else None
+    tokeniser = Tokenisers.from_files(files).settings if files else None
     tables: Tables = {"model": model, "tokeniser": tokeniser.table() if tokeniser else {}}
     for table, values in tables.items():
         asked = given.get(table, {})
@@ -37,7 +36,7 @@ def own_tables(name: str, given: Tables) -> Tables:
 
 def adapted(loaded: modelfolder.ModelFolder, table: Mapping[str, Any]) -> tuple[Model[Any, Any], Settings, str]:
     """The model with the dropout of a recipe's table [model]; its settings and its architecture."""
-    settings = _settings(loaded, {key: table[key] for key in (_MAY_CHANGE,) if key in table})
+    settings = _settings(loaded.description, {key: table[key] for key in (_MAY_CHANGE,) if key in table})
     model = models.build(loaded.description.architecture, settings)
     with torch.no_grad():
         for weight, own in zip(model.parameters(), loaded.model.parameters(), strict=True):
@@ -45,9 +44,9 @@ def adapted(loaded: modelfolder.ModelFolder, table: Mapping[str, Any]) -> tuple[
     return model, settings, loaded.description.architecture
 
 
-def _settings(loaded: modelfolder.ModelFolder, changed: Mapping[str, Any]) -> Settings:
-    kind = models.architecture(loaded.description.architecture).settings
-    return kind.read({**loaded.description.settings, **changed}, where="model")
+def _settings(description: modelfolder.Description, changed: Mapping[str, Any]) -> Settings:
+    kind = models.architecture(description.architecture).settings
+    return kind.read({**description.settings, **changed}, where="model")
 
 
 def _refuse(name: str, table: str, asked: Mapping[str, Any], own: Mapping[str, Any]) -> None:
