@@ -108,6 +108,26 @@ def test_the_same_question_finds_the_same_corpus_without_new_work(
     assert prepare(source_of(moved), tokenisers, tmp_path / "out").folder == first.folder
 
 
+def test_a_corpus_that_another_process_stored_meanwhile_stays_whole_for_its_readers(
+    tmp_path: Path, tokenisers: Tokenisers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source, out = source_of(tsv(tmp_path / "a.tsv", SENTENCES)), tmp_path / "out"
+    finish, stored = preparation.CorpusWriter.finish, []
+
+    def somebody_is_quicker(writer: preparation.CorpusWriter, *given: Any, **more: Any) -> None:
+        monkeypatch.setattr(preparation.CorpusWriter, "finish", finish)
+        other = prepare(source, tokenisers, out)
+        stored.append((other, {path: path.stat().st_ino for path in other.folder.iterdir()}))
+        finish(writer, *given, **more)
+
+    monkeypatch.setattr(preparation.CorpusWriter, "finish", somebody_is_quicker)
+    corpus = prepare(source, tokenisers, out)
+    other, files = stored[0]
+    assert corpus.folder == other.folder
+    assert {path: path.stat().st_ino for path in corpus.folder.iterdir()} == files  # the first one's, untouched
+    assert [path.name for path in out.iterdir()] == [corpus.folder.name]  # and nothing is left behind
+
+
 def test_another_question_never_finds_that_corpus(tmp_path: Path, tokenisers: Tokenisers) -> None:
     path, out = tsv(tmp_path / "a.tsv", SENTENCES), tmp_path / "out"
     corpora = [prepare(source_of(path), tokenisers, out)]

@@ -111,7 +111,10 @@ class CorpusWriter:
         return self._scratch[-1]
 
     def finish(self, description: Mapping[str, Any], *, keep: NDArray[np.bool_] | None = None) -> None:
-        """Moves the corpus into place. Of the pairs that were added, those that `keep` marks belong to it."""
+        """Moves the corpus into place. Of the pairs that were added, those that `keep` marks belong to it.
+
+        Where another process was quicker, its corpus stays, since somebody may be reading it.
+        """
         for side in SIDES:
             self._tokens[side].close()
             self._index(side, keep)
@@ -125,9 +128,12 @@ class CorpusWriter:
             with path.open("rb") as written:
                 os.fsync(written.fileno())
         self._partial.chmod(0o755)
-        if self._folder.exists():
-            shutil.rmtree(self._folder)
-        self._partial.replace(self._folder)
+        try:
+            self._partial.replace(self._folder)
+        except OSError:
+            if not (self._folder / DESCRIPTION).exists():
+                raise
+            shutil.rmtree(self._partial)
 
     def discard(self) -> None:
         """Leaves nothing behind."""
