@@ -5,6 +5,7 @@
 A run is `recipe`, `recipe:language,language` or `recipe:language@seed,seed`; a recipe for many languages takes all of
 them where none is named. Every run is a process of its own; small models leave a GPU idle most of the time, so a dozen
 of them share one. After each run a line of JSON is added to `results.jsonl` in --out; what is there is not run again.
+Models that learn from others (recipes/distilled.py) are trained after those, which are trained for them if need be.
 To try configurations, `--only-validation` scores the validation set and never opens the test set; each
 `--variant "model.dropout=0.2 training.steps=4000"` is one more configuration of every run.
 """
@@ -14,24 +15,28 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import shutil
 import signal
 import statistics
 import subprocess
 import sys
 import time
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, NamedTuple
+
+from published_parts import mps
 
 RECIPES = Path(__file__).parents[1] / "recipes"
 LANGUAGES = {
     "g2p-high": "eng_us",
     "g2p-medium": "arm_e bul dut fre geo hbs_latn hun jpn_hira kor vie_hanoi",
+    "g2p-medium-distilled": "arm_e bul dut fre geo hbs_latn hun jpn_hira kor vie_hanoi",
     "g2p-low": "ady gre ice ita khm lav mlt_latn rum slv wel_sw",
 }
+TAUGHT_BY = {"g2p-medium-distilled": "g2p-medium"}  # by recipes/distilled.py
+TEACHERS = (1, 2, 3, 4)  # their seeds, as they are there
 LESS_LOOKING = ("validation.pairs=200", "validation.translate_every=1000")  # scores are taken once, at the end
 _LONGEST_NAME = 150  # bytes
 STOPPED = 3  # exit status of a run that was told to stop
@@ -40,7 +45,7 @@ Result = dict[str, Any]
 
 
 class Run(NamedTuple):
-    """One training; or, where there are several seeds, their models together."""
+    """One training; where there are several seeds, their models together; where there is none, the words to learn."""
 
     recipe: str
     language: str
@@ -59,6 +64,15 @@ class Run(NamedTuple):
     def alone(self, seed: int) -> Run:
         """The training of one of the seeds."""
         return self._replace(seeds=(seed,))
+
+    def teachers(self) -> list[Run]:
+        """The trainings that it learns from."""
+        taught_by = TAUGHT_BY.get(self.recipe)
+        return [Run(taught_by, self.language, (seed,), ()) for seed in TEACHERS] if taught_by else []
+
+    def words(self) -> Run:
+        """What its teachers write for it."""
+        return Run(self.recipe, self.language, (), ())
 
 
 def runs(arguments: argparse.Namespace) -> list[Run]:
@@ -100,12 +114,13 @@ def train_and_score(run: Run, out: Path, arguments: argparse.Namespace) -> Resul
     path = RECIPES / f"{run.recipe}.toml"
     tables = with_paths(read_file(path)[1], {"source": run.language})
     valid = f"test.file={json.dumps(tables['data']['valid'])}"  # the run itself is to score nothing but this
+    files = [f"data.files={json.dumps([str(_words_of(run, out.parent).resolve())])}"] if run.teachers() else []
     began = time.monotonic()
     finished = regard.train(
         out=out,
         source=run.language or None,
         recipe=path,
-        settings=[valid, *LESS_LOOKING, *arguments.set, *run.settings],
+        settings=[valid, *files, *LESS_LOOKING, *arguments.set, *run.settings],
         seed=run.seeds[0],
         steps=arguments.steps,
         device=arguments.device,
@@ -115,6 +130,21 @@ def train_and_score(run: Run, out: Path, arguments: argparse.Namespace) -> Resul
     if not finished:
         return None
     return {"seconds": time.monotonic() - began, **scores(run, [out], arguments)}
+
+
+def write_words(run: Run, arguments: argparse.Namespace) -> Result:
+    """Lets a run's teachers write the words that it is to learn."""
+    folders = [str(arguments.out / teacher.name) for teacher in run.teachers()]
+    command = [sys.executable, str(RECIPES / "distilled.py"), "label", str(RECIPES / f"{run.recipe}.toml")]
+    command += ["--source", run.language, "--out", str(_words_of(run, arguments.out)), "--models", *folders]
+    command += ["--device", arguments.device] if arguments.device else []
+    began = time.monotonic()
+    subprocess.run(command, check=True)
+    return {"seconds": time.monotonic() - began}
+
+
+def _words_of(run: Run, out: Path) -> Path:
+    return out / run.words().name / "words.tsv.gz"
 
 
 def scores(run: Run, folders: Sequence[Path], arguments: argparse.Namespace) -> Result:
@@ -150,9 +180,11 @@ def child(arguments: argparse.Namespace) -> None:
     run = Run(recipe, language, tuple(seeds), tuple(settings))
     out: Path = arguments.out / run.name
     out.mkdir(parents=True, exist_ok=True)
-    if len(run.seeds) > 1:
+    if not run.seeds:
+        found: Result | None = write_words(run, arguments)
+    elif len(run.seeds) > 1:
         began = time.monotonic()
-        found: Result | None = scores(run, [arguments.out / run.alone(seed).name for seed in run.seeds], arguments)
+        found = scores(run, [arguments.out / run.alone(seed).name for seed in run.seeds], arguments)
         found = (found or {}) | {"seconds": time.monotonic() - began}
     else:
         found = train_and_score(run, out, arguments)
@@ -246,22 +278,36 @@ class Pool:
         }
 
 
-def ensembles(todo: Sequence[Run], done: dict[Run, Result]) -> Iterator[Run]:
+def untaught(todo: Sequence[Run], _: dict[Run, Result]) -> list[Run]:
+    """The trainings that need no others, teachers among them."""
+    return list(dict.fromkeys(first for run in todo for first in (run.teachers() or [run])))
+
+
+def words(todo: Sequence[Run], done: dict[Run, Result]) -> list[Run]:
+    """What teachers that are done write for others."""
+    learners = [run for run in todo if run.teachers() and all(teacher in done for teacher in run.teachers())]
+    return list(dict.fromkeys(run.words() for run in learners))
+
+
+def taught(todo: Sequence[Run], done: dict[Run, Result]) -> list[Run]:
+    """The trainings whose words are written."""
+    return [run for run in todo if run.teachers() and run.words() in done]
+
+
+def ensembles(todo: Sequence[Run], done: dict[Run, Result]) -> list[Run]:
     """All seeds together, where there are several that are done."""
     seeds: dict[Run, list[int]] = defaultdict(list)
     for run in todo:
         if run in done:
             seeds[run.alone(0)] += run.seeds
-    for run, found in seeds.items():
-        if len(found) > 1:
-            yield run._replace(seeds=tuple(sorted(found)))
+    return [run._replace(seeds=tuple(sorted(found))) for run, found in seeds.items() if len(found) > 1]
 
 
 def table(done: dict[Run, Result]) -> str:
     """Markdown: a row for each recipe, language and variant, over its seeds, and the mean over languages."""
     groups: dict[tuple[str, tuple[str, ...], str], dict[str, dict[tuple[int, ...], Result]]]
     groups = defaultdict(lambda: defaultdict(dict))
-    for run, result in done.items():
+    for run, result in ((run, result) for run, result in done.items() if run.seeds):
         kind = f"ensemble of {len(run.seeds)}" if len(run.seeds) > 1 else "single"
         groups[run.recipe, run.settings, kind][run.language][run.seeds] = result
     rows = [_row("recipe", "settings", "language", "models", "metric", "valid", "test", "seconds a run")]
@@ -338,34 +384,6 @@ def _last_step(out: Path) -> int:
     return 0
 
 
-def start_mps(out: Path) -> bool:
-    """NVIDIA's service by which kernels of several processes run at the same time; False where it cannot be had."""
-    control = shutil.which("nvidia-cuda-mps-control")
-    if not control:
-        print("There is no nvidia-cuda-mps-control here: the processes take turns on the GPU.")
-        return False
-    folder = out / "mps"
-    folder.mkdir(parents=True, exist_ok=True)
-    os.environ |= {"CUDA_MPS_PIPE_DIRECTORY": str(folder.resolve()), "CUDA_MPS_LOG_DIRECTORY": str(folder.resolve())}
-    probe = "import torch; (torch.ones(4, device='cuda') + 1).sum().item()"
-    try:
-        subprocess.run([control, "-d"], check=True, timeout=30)
-        subprocess.run([sys.executable, "-c", probe], check=True, timeout=60)
-    except (subprocess.SubprocessError, OSError) as error:
-        print(f"MPS does not work here ({error}): the processes take turns on the GPU.")
-        stop_mps()
-        for name in ("CUDA_MPS_PIPE_DIRECTORY", "CUDA_MPS_LOG_DIRECTORY"):
-            os.environ.pop(name, None)
-        return False
-    print("MPS is on.", flush=True)
-    return True
-
-
-def stop_mps() -> None:
-    """Ends the service that `start_mps` began."""
-    subprocess.run([str(shutil.which("nvidia-cuda-mps-control"))], input=b"quit\n", check=False, timeout=30)
-
-
 def options() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("runs", nargs="*", default=[], help="recipe[:languages][@seeds]")
@@ -393,18 +411,18 @@ def main() -> None:
         print("Nothing is asked for. The recipes are:", *sorted(path.stem for path in RECIPES.glob("*.toml")))
         return
     arguments.out.mkdir(parents=True, exist_ok=True)
-    mps = arguments.mps and start_mps(arguments.out)
+    served = arguments.mps and mps.start(arguments.out)
     pool = Pool(arguments)
     todo = runs(arguments)
     try:
-        pool.work(todo)
-        if arguments.ensemble and pool.minutes() < arguments.budget_minutes:
-            pool.work(list(ensembles(todo, pool.done)))
+        for phase in (untaught, words, taught, *([ensembles] if arguments.ensemble else [])):
+            if pool.minutes() < arguments.budget_minutes:
+                pool.work(phase(todo, pool.done))
     except KeyboardInterrupt:
         pool.stop()
     finally:
-        if mps:
-            stop_mps()
+        if served:
+            mps.stop()
     print(f"\n{table(pool.done)}\n\n{len(pool.done)} runs, {pool.minutes():.1f} minutes")
 
 

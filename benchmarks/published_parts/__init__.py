@@ -1,0 +1,1 @@
+"""What benchmarks/published.py is made of."""
