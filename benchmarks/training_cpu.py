@@ -9,8 +9,10 @@ process of its own, ours as `regard train` does; rounds alternate; medians of re
 Ours packs rows. The peers pad batches of similar length, of every pool of 100 batches: once sorted by the length of the
 source, then of the target, as is usual, once by the longer side, which is the best that padding can do. They are the
 models of `training_parts`; torch.nn.Transformer as it comes, with dropout also within attention and feed-forward
-networks, and once more with only the dropout that ours and Marian have. `--kept-memory` also lets the peers keep freed
-memory, as `regard train` does; a plain loop does not.
+networks, and once more with only the dropout that ours and Marian have. All compute in float32. Where products in bf16
+work here and are faster, there is a second contest: ours by `training.precision="bf16"`, the peers by PyTorch's
+autocast, and all of them in float32. `--kept-memory` also lets the peers keep freed memory, as `regard train` does; a
+plain loop does not.
 """
 
 import argparse
@@ -20,9 +22,9 @@ import random
 import statistics
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from itertools import cycle
+from itertools import cycle, product
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -41,6 +43,7 @@ from regard.training.distribution import Processes
 from regard.training.memory import keep_freed_memory
 from regard.training.optimisation import Optimisation
 from regard.training.precision import Precision
+from regard.training.probes import bf16_beside_float32
 from regard.training.settings import TrainingSettings
 from training_parts.peers import Marian, TorchTransformer, WithLoss
 from training_parts.scale import DROPOUT
@@ -60,7 +63,15 @@ PEERS: dict[str, Callable[[TransformerSettings, int], nn.Module]] = {
     "torch.nn": partial(TorchTransformer, as_it_comes=True),
     "torch.nn with less dropout": TorchTransformer,
 }
-PROGRAMS = ("Regard", *(f"{peer}, {order}" for peer in PEERS for order in ORDERS))
+BF16 = " in bf16"
+CONTESTS = {
+    "Regard": ("Regard", *(f"{peer}, {order}" for peer in PEERS for order in ORDERS)),
+    f"Regard{BF16}": tuple(
+        f"{program}{precision}"
+        for precision in (BF16, "")
+        for program in ("Regard", "Marian, longer", "torch.nn, longer")
+    ),
+}  # by the program that the others are compared with
 Step = Callable[[], int]  # trains on one batch, and says how many target tokens it had
 
 
@@ -93,10 +104,10 @@ def padded_batches(corpus: StoredCorpus, size: int, *, order: str) -> list[Batch
     return batches
 
 
-def ours(corpus: StoredCorpus, size: int) -> Step:
+def ours(corpus: StoredCorpus, size: int, precision: Precision) -> Step:
     optimisation = Optimisation(
         Transformer(SETTINGS), TrainingSettings(), device=torch.device("cpu"),
-        precision=Precision("float32", None, ""), processes=Processes(), say=print,
+        precision=precision, processes=Processes(), say=print,
     )  # fmt: skip
     stream = Loader(corpus, LoaderSettings(batch_tokens=size, row_lengths=(64, 128))).batches()
     numbers = iter(range(1, 10**9))
@@ -109,14 +120,16 @@ def ours(corpus: StoredCorpus, size: int) -> Step:
     return step
 
 
-def peer(model: nn.Module, batches: list[Batch]) -> Step:
+def peer(model: nn.Module, batches: list[Batch], precision: Precision) -> Step:
     loss = WithLoss(model).train()
     adam = torch.optim.Adam(loss.parameters(), lr=1e-4, betas=(0.9, 0.98), eps=1e-9)
     stream: Iterator[Batch] = cycle(batches)
 
     def step() -> int:
         batch = next(stream)
-        loss(batch).backward()
+        with torch.autocast("cpu", dtype=torch.bfloat16, enabled=precision.name == "bf16"):
+            mean = loss(batch)
+        mean.backward()
         adam.step()
         adam.zero_grad()
         return batch.tokens
@@ -136,30 +149,34 @@ def work(program: str, folder: str, size: int, kept_memory: bool, answers: Conne
     """What a program's process does: a round, whenever it is asked."""
     torch.manual_seed(0)
     torch.set_num_threads(os.cpu_count() or 1)
-    if program == "Regard" or kept_memory:
+    if program.startswith("Regard") or kept_memory:
         keep_freed_memory()
     corpus = StoredCorpus(Path(folder))
+    program, rounded, _ = program.partition(BF16)
+    precision = Precision("bf16", torch.bfloat16, "") if rounded else Precision("float32", None, "")
     if program == "Regard":
-        step = ours(corpus, size)
+        step = ours(corpus, size, precision)
     else:
         name, _, order = program.partition(", ")
         batches = padded_batches(corpus, size, order=order)
         print(f"{size} tokens a batch, {program}: batches are {filled(batches)}", flush=True)
-        step = peer(PEERS[name](SETTINGS, LONGEST), batches)
+        step = peer(PEERS[name](SETTINGS, LONGEST), batches, precision)
     while answers.recv():
         began = time.perf_counter()
         tokens = sum(step() for _ in range(max(1, 4096 // size)))
         answers.send(tokens / (time.perf_counter() - began))
 
 
-def measure(folder: str, size: int, rounds: int, *, kept_memory: bool) -> dict[str, list[float]]:
+def measure(
+    programs: Sequence[str], folder: str, size: int, rounds: int, *, kept_memory: bool
+) -> dict[str, list[float]]:
     """Target tokens a second of each program in each round; the first round is for warming up."""
     context = get_context("spawn")
     ends = {}
-    for program in PROGRAMS:
+    for program in programs:
         ends[program], other = context.Pipe()
         context.Process(target=work, args=(program, folder, size, kept_memory, other), daemon=True).start()
-    speeds: dict[str, list[float]] = {program: [] for program in PROGRAMS}
+    speeds: dict[str, list[float]] = {program: [] for program in programs}
     for _ in range(rounds + 1):
         for program, end in ends.items():
             end.send(True)
@@ -179,16 +196,21 @@ def main() -> None:
     sources, targets = lines("en"), lines("de")
     tokenisers = train(sources, targets, TokeniserSettings(vocabulary=8_000))
     encoded = [tokenisers.source.encode_batch(side) for side in (sources, targets)]
+    bf16 = bf16_beside_float32()
+    print(f"products in bf16: {f'{bf16.told} times as fast as in float32' if bf16.works else bf16.trouble}")
+    gains = bf16.works and float(bf16.told) > 1
+    contests = {ours: programs for ours, programs in CONTESTS.items() if gains or BF16 not in ours}
     title = f"{os.cpu_count()} cores, medians of {options.rounds} rounds"
-    table = Table("tokens a batch", "program, sorted by", "target tokens/s", "ours is", title=title)
+    table = Table("tokens a batch", "program, sorted by", "target tokens/s", "the first one is", title=title)
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary) / "corpus"
         store(folder, list(zip(*encoded, strict=True)), begin=0, end=1, vocabulary=8_000)
-        for size in map(int, options.sizes.split(",")):
-            speeds = measure(str(folder), size, options.rounds, kept_memory=options.kept_memory)
+        for size, (first, programs) in product(map(int, options.sizes.split(",")), contests.items()):
+            speeds = measure(programs, str(folder), size, options.rounds, kept_memory=options.kept_memory)
             medians = {name: statistics.median(values) for name, values in speeds.items()}
             for name, median in medians.items():
-                table.add_row(f"{size:,}", name, f"{median:,.0f}", f"{medians['Regard'] / median:.2f} x")
+                table.add_row(f"{size:,}", name, f"{median:,.0f}", f"{medians[first] / median:.2f} x")
+            table.add_section()
     Console(width=90).print(table)
 
 

@@ -11,6 +11,7 @@ from torch import Tensor
 from regard.batches.rows import Batch
 from regard.models.blocks import padding_is_left_out
 from regard.models.transformer import Transformer
+from regard.training import loss as losses
 from regard.training.loss import LeanCrossEntropy, LossOf, smoothed_cross_entropy
 from regard.training.memory import keep_freed_memory
 from small import VOCABULARY, options, packed, padded, pairs, transformer
@@ -82,6 +83,22 @@ def test_the_lean_cross_entropy_is_the_plain_one_also_where_words_are_all_but_im
     torch.testing.assert_close(list(lean), plain)
     for_one, for_other = (torch.autograd.grad(3 * loss, x)[0] for loss, x in ((lean[0], one), (plain[0], other)))
     torch.testing.assert_close(for_one, for_other)
+
+
+@pytest.mark.parametrize("rows", [1, 7, 100])
+def test_the_lean_cross_entropy_of_rounded_logits_is_computed_in_float32_a_few_rows_at_a_time(
+    rows: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(losses, "_IN_CACHE", rows * 50)
+    torch.manual_seed(1)
+    logits, words = (3 * torch.randn(23, 50)).bfloat16(), torch.randint(0, 50, (23,))
+    one, other = logits.clone().requires_grad_(), logits.float().requires_grad_()
+    lean = LeanCrossEntropy.apply(one * 1, words, 0.1)  # type: ignore[no-untyped-call]
+    plain = [sums.sum() for sums in smoothed_cross_entropy(other, words, 0.1)]
+    torch.testing.assert_close(list(lean), plain)
+    for_one, for_other = (torch.autograd.grad(0.3 * loss, x)[0] for loss, x in ((lean[0], one), (plain[0], other)))
+    assert for_one.dtype == torch.bfloat16
+    torch.testing.assert_close(for_one.float(), for_other, rtol=2**-7, atol=0)  # rounded twice
 
 
 def test_keeping_freed_memory_can_be_said_twice() -> None:

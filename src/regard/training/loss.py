@@ -22,6 +22,8 @@ from regard.batches.rows import Batch, Rows
 from regard.kernels import works
 from regard.models.verbs import Model
 
+_IN_CACHE = 1 << 20  # numbers
+
 
 class Losses(NamedTuple):
     """Sums over all labels of a batch."""
@@ -40,26 +42,40 @@ def smoothed_cross_entropy(logits: Tensor, labels: Tensor, epsilon: float) -> tu
 
 
 class LeanCrossEntropy(torch.autograd.Function):
-    """The same sums for [P, V] on a CPU, where memory is slow: all in the place of the logits, which are lost."""
+    """The same sums for [P, V] on a CPU, where memory is slow: logits are overwritten by their gradient at once.
+
+    So many rows at a time as stay in the processor's cache; logits in bf16 are computed with in float32 there.
+    """
 
     @staticmethod
     def forward(ctx: Any, logits: Tensor, labels: Tensor, epsilon: float) -> tuple[Tensor, Tensor]:
         """[P, V] and [P] -> the sums of the smoothed and of the plain cross-entropy."""
-        said, highest, means = logits.gather(-1, labels[:, None]).sum(), logits.amax(-1), logits.sum() / logits.size(-1)
-        probabilities = torch.softmax(logits, -1, out=logits)
-        likelihood = (highest - probabilities.amax(-1).log()).sum() - said
-        ctx.save_for_backward(probabilities, labels)
-        ctx.epsilon = epsilon
-        return likelihood + epsilon * (said - means), likelihood
+        rows = max(1, _IN_CACHE // logits.size(-1))
+        sums = torch.zeros(2, dtype=torch.float32 if logits.dtype == torch.bfloat16 else logits.dtype)
+        for part in (slice(first, first + rows) for first in range(0, len(logits), rows)):
+            sums += _to_gradients(logits[part], labels[part], epsilon)
+        ctx.save_for_backward(logits)
+        smoothed, likelihood = sums
+        return smoothed, likelihood
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None, None]:
-        """The probabilities minus the smoothed labels. The plain cross-entropy is for people, and has no gradient."""
-        gradient, labels = ctx.saved_tensors
-        scale = gradients[0]
-        torch.add(-scale * ctx.epsilon / gradient.size(-1), gradient, alpha=scale.item(), out=gradient)
-        gradient.scatter_add_(1, labels[:, None], scale.expand_as(labels)[:, None] * (ctx.epsilon - 1))
-        return gradient, None, None
+        """The plain cross-entropy is for people, and has no gradient."""
+        (gradient,) = ctx.saved_tensors
+        return gradient.mul_(gradients[0].item()), None, None
+
+
+def _to_gradients(logits: Tensor, labels: Tensor, epsilon: float) -> Tensor:
+    """Overwrites rows of logits by the gradients of their losses; [2] the sums of the smoothed and the plain ones."""
+    wide = logits.float() if logits.dtype == torch.bfloat16 else logits
+    vocabulary, labels = wide.size(-1), labels[:, None]
+    said, highest, means = wide.gather(-1, labels).sum(), wide.amax(-1), wide.sum() / vocabulary
+    probabilities = torch.softmax(wide, -1, out=wide)
+    likelihood = (highest - probabilities.amax(-1).log()).sum() - said
+    wide.sub_(epsilon / vocabulary).scatter_add_(1, labels, wide.new_full(labels.shape, epsilon - 1))
+    if wide is not logits:
+        logits.copy_(wide)
+    return torch.stack([likelihood + epsilon * (said - means), likelihood])
 
 
 class LossOf(nn.Module):

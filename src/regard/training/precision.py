@@ -1,4 +1,7 @@
-"""With which numbers a device computes, and why: float32 on CPUs, bf16 on GPUs that have it, scaled fp16 on others."""
+"""With which numbers a device computes, and why: float32 on CPUs, bf16 on GPUs that have it, scaled fp16 on others.
+
+A CPU computes in bf16 where that is asked for, and a process that tries it survives.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +15,7 @@ from torch import nn
 from torch.func import functional_call
 
 from regard.errors import SettingsError
+from regard.training import probes
 
 _MUCH_WORK = 2e15  # operations: about a minute on a GPU, if they are not compiled; compiling takes as long
 
@@ -72,9 +76,7 @@ def device_for(wanted: str | None) -> torch.device:
 def precision_for(device: torch.device, wanted: str) -> Precision:
     """The precision that was asked for, or the one that fits the device."""
     if device.type == "cpu":
-        if wanted not in ("auto", "float32"):
-            raise SettingsError(f"precision = {wanted!r}: on a CPU, Regard trains in float32.\n  Leave it at 'auto'.")
-        return Precision("float32", None, "a CPU computes in float32")
+        return _on_a_cpu(wanted)
     bf16 = torch.cuda.is_bf16_supported(including_emulation=False)
     if wanted == "bf16" and not bf16:
         raise SettingsError("precision = 'bf16': this GPU has no bf16.\n  Leave it at 'auto', which takes fp16 here.")
@@ -84,6 +86,22 @@ def precision_for(device: torch.device, wanted: str) -> Precision:
     if bf16:
         return Precision("bf16", dtypes["bf16"], "this GPU has bf16, which has the range of float32")
     return Precision("fp16", dtypes["fp16"], "this GPU has no bf16, so fp16 with a scaled loss")
+
+
+def _on_a_cpu(wanted: str) -> Precision:
+    if wanted in ("auto", "float32"):
+        return Precision("float32", None, "a CPU computes in float32")
+    if wanted != "bf16":
+        raise SettingsError(f"precision = {wanted!r}: a CPU trains in float32 or bf16.\n  Leave it at 'auto'.")
+    probe = probes.bf16_beside_float32()
+    if not probe.works:
+        raise SettingsError(
+            f"precision = 'bf16': products in bf16 do not work on this CPU: {probe.trouble}.\n"
+            "  Leave it at 'auto', which takes float32; or try again with ONEDNN_MAX_CPU_ISA=AVX512_CORE_BF16 set, "
+            "since some CPUs announce instructions that they stop at."
+        )
+    why = f"it was asked for; products are {float(probe.told):.1f} times as fast as in float32 here"
+    return Precision("bf16", torch.bfloat16, why)
 
 
 def worth_compiling(device: torch.device, wanted: str, *, work: float = math.inf) -> bool:

@@ -27,6 +27,22 @@ outputs = layer(inputs.to(layer.weight.dtype))
 outputs.float().sum().backward()
 torch.testing.assert_close(outputs.float(), expected, rtol=0.05, atol=0.05)
 """
+_BESIDE_FLOAT32 = """
+import time, torch
+left, right = torch.rand(512, 512), torch.rand(512, 1024)
+def best(kind):
+    a, b = left.to(kind), right.to(kind)
+    times = []
+    for _ in range(20):
+        began = time.perf_counter()
+        product = a @ b
+        times.append(time.perf_counter() - began)
+    torch.testing.assert_close(product.float(), left @ right, rtol=0.05, atol=0.05)
+    return min(times)
+for kind in (torch.float32, torch.bfloat16):
+    best(kind)
+print(best(torch.float32) / best(torch.bfloat16))
+"""
 _ENGINE = """
 import os, sys, torch
 from pathlib import Path
@@ -50,6 +66,7 @@ class Probe(NamedTuple):
 
     name: str
     trouble: str = ""
+    told: str = ""  # what it printed
 
     @property
     def works(self) -> bool:
@@ -61,6 +78,11 @@ def precisions(device: str) -> list[Probe]:
     """A layer's products, forwards and backwards, in each of the number formats that one could compute with."""
     kinds = {"float32": "float32", "bf16": "bfloat16", "fp16": "float16"}
     return _tried({name: (_PRODUCT, device, kind) for name, kind in kinds.items()})
+
+
+def bf16_beside_float32() -> Probe:
+    """A product in bf16 on the processor; it tells how many times as fast it is as one in float32."""
+    return _tried({"bf16": (_BESIDE_FLOAT32,)})[0]
 
 
 def engines(names: list[str]) -> list[Probe]:
@@ -75,24 +97,28 @@ def _tried(programs: Mapping[str, tuple[str, ...]]) -> list[Probe]:
     running = {
         name: subprocess.Popen(  # noqa: S603
             [sys.executable, "-c", *arguments],
-            stdout=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
             env=environment,
         )
         for name, arguments in programs.items()
     }
-    return [Probe(name, _trouble(process)) for name, process in running.items()]
+    return [_ended(name, process) for name, process in running.items()]
 
 
-def _trouble(process: subprocess.Popen[str]) -> str:
-    """Why the process failed, in a few words; nothing, if it did not."""
+def _ended(name: str, process: subprocess.Popen[str]) -> Probe:
     try:
-        _, told = process.communicate(timeout=_SECONDS)
+        printed, complaint = process.communicate(timeout=_SECONDS)
     except subprocess.TimeoutExpired:
         process.kill()
         process.communicate()
-        return f"it took more than {_SECONDS:.0f} s"
+        return Probe(name, f"it took more than {_SECONDS:.0f} s")
+    return Probe(name, _trouble(process, complaint), printed.strip())
+
+
+def _trouble(process: subprocess.Popen[str], told: str) -> str:
+    """Why the process failed, in a few words; nothing, if it did not."""
     if process.returncode == 0:
         return ""
     if process.returncode < 0:

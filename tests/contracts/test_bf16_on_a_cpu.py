@@ -1,0 +1,103 @@
+"""Training in bf16 on a CPU: where it is asked for, and where a process that tries it survives."""
+
+from pathlib import Path
+
+import pytest
+import torch
+
+from regard.errors import SettingsError
+from regard.training import machine, probes
+from regard.training.loss import LossOf
+from regard.training.precision import Precision, precision_for
+from regard.training.probes import Probe
+from runs import corpus, events, run
+from small import packed, transformer
+
+CPU = torch.device("cpu")
+
+
+@pytest.fixture(scope="session")
+def bf16() -> None:
+    """Whether this CPU has it; a process of its own finds out."""
+    probe = probes.bf16_beside_float32()
+    if not probe.works:
+        pytest.skip(f"products in bf16 do not work on this CPU: {probe.trouble}")
+
+
+def told(monkeypatch: pytest.MonkeyPatch, probe: Probe) -> None:
+    monkeypatch.setattr(probes, "bf16_beside_float32", lambda: probe)
+
+
+def test_float32_stays_the_choice_of_a_cpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(probes, "bf16_beside_float32", None)  # nothing is tried that was not asked for
+    for wanted in ("auto", "float32"):
+        assert precision_for(CPU, wanted)[:2] == ("float32", None)
+
+
+def test_what_was_tried_says_how_fast_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    told(monkeypatch, Probe("bf16", told="2.24"))
+    precision = precision_for(CPU, "bf16")
+    assert precision[:2] == ("bf16", torch.bfloat16)
+    assert precision.why == "it was asked for; products are 2.2 times as fast as in float32 here"
+    (part,) = machine._bf16_on_a_cpu()
+    assert part[:2] == ("bf16 on cpu", "2.2 times as fast as float32")
+    assert "--set training.precision=bf16" in part.follows
+    told(monkeypatch, Probe("bf16", told="0.31"))
+    assert machine._bf16_on_a_cpu()[0].follows == "so float32 stays the choice"
+
+
+def test_a_cpu_that_stops_at_it_is_told_of_before_anything_starts(monkeypatch: pytest.MonkeyPatch) -> None:
+    told(monkeypatch, Probe("bf16", "it ends the process (SIGILL)"))
+    with pytest.raises(
+        SettingsError, match=r"do not work on this CPU: it ends the process \(SIGILL\)\.\n  Leave it at"
+    ):
+        precision_for(CPU, "bf16")
+    assert machine._bf16_on_a_cpu() == []
+
+
+@pytest.mark.parametrize("wanted", ["fp16", "tf32"])
+def test_other_formats_are_for_gpus(wanted: str) -> None:
+    with pytest.raises(SettingsError, match=f"precision = '{wanted}': a CPU trains in float32 or bf16"):
+        precision_for(CPU, wanted)
+
+
+def test_a_process_that_dies_is_only_a_probe_that_failed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(probes, "_BESIDE_FLOAT32", "import os, signal; os.kill(os.getpid(), signal.SIGILL)")
+    probe = probes.bf16_beside_float32()
+    assert (probe.works, probe.trouble) == (False, "it ends the process (SIGILL)")
+
+
+@pytest.mark.usefixtures("bf16")
+def test_gradients_are_those_of_float32_but_for_rounding() -> None:
+    batch = packed([[([5, 7, 2], [3, 4]), ([9], [8, 6, 2])], [([4, 4], [11, 12])]])
+    model = transformer(dtype=torch.float32, dropout=0.0)
+    found = []
+    for precision in (Precision("float32", None, ""), Precision("bf16", torch.bfloat16, "")):
+        model.zero_grad()
+        losses = precision.around(LossOf(model, label_smoothing=0.1)).train()(batch)
+        losses.smoothed.backward()
+        gradient = torch.cat([weight.grad.flatten() for weight in model.parameters() if weight.grad is not None])
+        found.append((losses.smoothed.detach(), losses.likelihood.detach(), gradient))
+    exact, rounded = found
+    assert rounded[2].dtype == torch.float32
+    torch.testing.assert_close(rounded[:2], exact[:2], rtol=0.01, atol=0)
+    assert 1e-4 < (rounded[2] - exact[2]).norm() / exact[2].norm() < 0.03  # rounded, and not by much
+
+
+@pytest.mark.usefixtures("bf16")
+def test_a_run_in_bf16_learns_what_one_in_float32_learns_and_goes_on_exactly(tmp_path: Path) -> None:
+    data, more = corpus(tmp_path / "pairs.tsv"), ("--device", "cpu", "--checkpoint-every", "20")
+    rounded = ("training.precision=bf16",)
+    told = run(data, tmp_path / "rounded", "--steps", "40", *more, settings=rounded)
+    assert told.returncode == 0, told.stderr
+    assert "Training on cpu in bf16: it was asked for; products are" in told.stdout + told.stderr
+    assert run(data, tmp_path / "exact", "--steps", "40", *more).returncode == 0
+    losses = [[event["loss"] for event in events(tmp_path / name, "validated")] for name in ("exact", "rounded")]
+    assert len(losses[0]) == len(losses[1]) == 4
+    assert losses[1] == pytest.approx(losses[0], rel=0.01)
+    assert losses[1] != losses[0]
+    assert run(data, tmp_path / "twice", "--steps", "20", *more, settings=rounded).returncode == 0
+    again = run(data, tmp_path / "twice", "--steps", "40", "--resume", *more, settings=rounded)
+    assert again.returncode == 0, again.stderr
+    one, other = ((tmp_path / name / "weights.safetensors").read_bytes() for name in ("rounded", "twice"))
+    assert one == other
