@@ -21,6 +21,7 @@ import argparse
 import gzip
 import json
 import random
+import signal
 import subprocess
 import sys
 import unicodedata
@@ -61,7 +62,7 @@ class Spelling:
         return ""
 
     def _known(self, word: str, draw: random.Random) -> str:
-        """How much of the word's end says what follows: less where few different ends were seen to be enough."""
+        """How much of the word's end decides what follows: the more, the oftener it was seen with the same letters."""
         for known in range(min(ORDER - 1, len(word)), 0, -1):
             end = word[-known:]
             if end in self.following:
@@ -95,9 +96,9 @@ def label(given: argparse.Namespace) -> None:
     languages = {"source": given.source} if given.source else {}
     tables = merged(with_paths(tables, languages), {"data": languages})
     recipe = Recipe.read(merged(preset(name).tables if name else {}, tables), where=str(given.recipe))
+    translator = regard.load(given.models, device=given.device, engine="torch")
     pairs = [(unicodedata.normalize("NFC", pair.source), pair.target) for pair in recipe.source().pairs()]
     words = made_up([source for source, _ in pairs], given.words)
-    translator = regard.load(given.models, device=given.device, engine="torch")
     penalty = recipe.test.length_penalty if recipe.test else 1.0
     said = [result.text for result in translator.translate(words, beam_size=BEAM, length_penalty=penalty)]
     new = [(word, sounds) for word, sounds in zip(words, said, strict=True) if sounds.strip()]
@@ -132,9 +133,20 @@ def _regard_train(given: argparse.Namespace, recipe: Path, out: Path, *, seed: i
     for setting in settings:
         command += ["--set", setting]
     print(f"== {out.name}", flush=True)
-    ended = subprocess.run(command, check=False).returncode
+    ended = _waited_for(subprocess.Popen(command))
     if ended or not (out / "regard.json").exists():
         sys.exit(ended or f"{out}: the training was stopped. The same command goes on with it.")
+
+
+def _waited_for(training: subprocess.Popen[bytes]) -> int:
+    """Its exit status. Who wants to stop this stops the training, which writes a checkpoint first."""
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)  # a terminal tells the training as well
+    signal.signal(signal.SIGTERM, lambda *_: training.terminate())
+    try:
+        return training.wait()
+    finally:
+        signal.signal(signal.SIGINT, before)
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
 
 def options(arguments: Sequence[str]) -> argparse.Namespace:
@@ -165,6 +177,8 @@ def main(arguments: Sequence[str]) -> None:
         {"train": train, "label": label}[given.command](given)
     except RegardError as error:
         sys.exit(str(error))
+    except KeyboardInterrupt:
+        sys.exit("Stopped. The same command goes on.")
 
 
 if __name__ == "__main__":

@@ -4,8 +4,10 @@ import gzip
 import importlib.util
 import json
 import random
+import signal
 import subprocess
 import sys
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from types import ModuleType
@@ -128,6 +130,32 @@ def test_a_training_that_fails_ends_all_of_it_with_its_message(folder: Path) -> 
     assert "yy_train.tsv" in told.stderr
     assert "Traceback" not in told.stderr
     assert told.stdout.count("== ") == 1  # the next teacher did not begin
+
+
+def test_who_stops_it_stops_the_training_and_the_same_command_goes_on(folder: Path) -> None:
+    command = ["train", "learner.toml", "--teacher", "teacher.toml", "--teachers", "1", "--words", "20"]
+    command += ["--source", "xx", "--out", "stopped", "--device", "cpu"]
+    command += ["--set", "training.checkpoint_every=5", "--set", "training.steps=400"]
+    running = subprocess.Popen(
+        [sys.executable, str(SCRIPT), *command], cwd=folder, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        env=environment(folder / "cache") | {"REGARD_DATA": str(folder)},
+    )  # fmt: skip
+    checkpoints = folder / "stopped" / "teacher-1" / "training" / "checkpoints"
+    until = time.monotonic() + 120
+    while not (checkpoints.is_dir() and any(checkpoints.iterdir())):
+        assert running.poll() is None, running.communicate()
+        assert time.monotonic() < until
+        time.sleep(0.1)
+    running.send_signal(signal.SIGTERM)
+    said, complaint = running.communicate(timeout=60)
+    assert running.returncode != 0
+    assert "Traceback" not in complaint
+    assert said.count("== ") == 1
+    assert any(checkpoints.iterdir())
+    assert not (folder / "stopped" / "teacher-1" / "regard.json").exists()
+    again = distilled(folder, *command)
+    assert again.returncode == 0, again.stderr
+    assert (folder / "stopped" / "model" / "test.json").exists()
 
 
 def test_a_model_that_is_missing_is_told_and_nothing_is_written(folder: Path) -> None:
