@@ -29,10 +29,11 @@ from typing import Any, NamedTuple
 from published_parts import mps
 
 RECIPES = Path(__file__).parents[1] / "recipes"
+_MEDIUM = "arm_e bul dut fre geo hbs_latn hun jpn_hira kor vie_hanoi"
 LANGUAGES = {
     "g2p-high": "eng_us",
-    "g2p-medium": "arm_e bul dut fre geo hbs_latn hun jpn_hira kor vie_hanoi",
-    "g2p-medium-distilled": "arm_e bul dut fre geo hbs_latn hun jpn_hira kor vie_hanoi",
+    "g2p-medium": _MEDIUM,
+    "g2p-medium-distilled": _MEDIUM,
     "g2p-low": "ady gre ice ita khm lav mlt_latn rum slv wel_sw",
 }
 TAUGHT_BY = {"g2p-medium-distilled": "g2p-medium"}  # by recipes/distilled.py
