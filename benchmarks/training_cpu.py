@@ -1,6 +1,6 @@
 """Training steps on a CPU: ours beside the same model in `transformers` and in torch.nn, on the same sentences.
 
-    REGARD_DATA=... python benchmarks/training_cpu.py [--rounds 7] [--sizes 2048,8192] [--kept-memory]
+    REGARD_DATA=... python benchmarks/training_cpu.py [--rounds 7] [--sizes 2048,8192] [--precisions float32,bf16]
 
 3+3 layers, d_model 256 (the preset `small`), Multi30k English to German, a joint vocabulary of 8,000, dropout, label
 smoothing, Adam; batches of about 2,048 target tokens, and of 8,192, which is the preset's size. Every program runs in a
@@ -10,9 +10,9 @@ Ours packs rows. The peers pad batches of similar length, of every pool of 100 b
 source, then of the target, as is usual, once by the longer side, which is the best that padding can do. They are the
 models of `training_parts`; torch.nn.Transformer as it comes, with dropout also within attention and feed-forward
 networks, and once more with only the dropout that ours and Marian have. All compute in float32. Where products in bf16
-work here and are faster, there is a second contest: ours by `training.precision="bf16"`, the peers by PyTorch's
-autocast, and all of them in float32. `--kept-memory` also lets the peers keep freed memory, as `regard train` does; a
-plain loop does not.
+work here and are faster, there is a second contest, in which all compute in bf16: ours by `training.precision="bf16"`,
+the peers by PyTorch's autocast; ours in float32 stands beside them. `--kept-memory` also lets the peers keep freed
+memory, as `regard train` does; a plain loop does not.
 """
 
 import argparse
@@ -63,15 +63,9 @@ PEERS: dict[str, Callable[[TransformerSettings, int], nn.Module]] = {
     "torch.nn": partial(TorchTransformer, as_it_comes=True),
     "torch.nn with less dropout": TorchTransformer,
 }
+PROGRAMS = ("Regard", *(f"{peer}, {order}" for peer in PEERS for order in ORDERS))
 BF16 = " in bf16"
-CONTESTS = {
-    "Regard": ("Regard", *(f"{peer}, {order}" for peer in PEERS for order in ORDERS)),
-    f"Regard{BF16}": tuple(
-        f"{program}{precision}"
-        for precision in (BF16, "")
-        for program in ("Regard", "Marian, longer", "torch.nn, longer")
-    ),
-}  # by the program that the others are compared with
+CONTESTS = {"float32": PROGRAMS, "bf16": (*(f"{program}{BF16}" for program in PROGRAMS), "Regard")}
 Step = Callable[[], int]  # trains on one batch, and says how many target tokens it had
 
 
@@ -191,6 +185,7 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--sizes", default="2048,8192")
+    parser.add_argument("--precisions", default="float32,bf16")
     parser.add_argument("--kept-memory", action="store_true")
     options = parser.parse_args()
     sources, targets = lines("en"), lines("de")
@@ -198,18 +193,19 @@ def main() -> None:
     encoded = [tokenisers.source.encode_batch(side) for side in (sources, targets)]
     bf16 = bf16_beside_float32()
     print(f"products in bf16: {f'{bf16.told} times as fast as in float32' if bf16.works else bf16.trouble}")
-    gains = bf16.works and float(bf16.told) > 1
-    contests = {ours: programs for ours, programs in CONTESTS.items() if gains or BF16 not in ours}
+    asked = [
+        name for name in options.precisions.split(",") if name == "float32" or (bf16.works and float(bf16.told) > 1)
+    ]
     title = f"{os.cpu_count()} cores, medians of {options.rounds} rounds"
     table = Table("tokens a batch", "program, sorted by", "target tokens/s", "the first one is", title=title)
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary) / "corpus"
         store(folder, list(zip(*encoded, strict=True)), begin=0, end=1, vocabulary=8_000)
-        for size, (first, programs) in product(map(int, options.sizes.split(",")), contests.items()):
-            speeds = measure(programs, str(folder), size, options.rounds, kept_memory=options.kept_memory)
+        for size, precision in product(map(int, options.sizes.split(",")), asked):
+            speeds = measure(CONTESTS[precision], str(folder), size, options.rounds, kept_memory=options.kept_memory)
             medians = {name: statistics.median(values) for name, values in speeds.items()}
             for name, median in medians.items():
-                table.add_row(f"{size:,}", name, f"{median:,.0f}", f"{medians[first] / median:.2f} x")
+                table.add_row(f"{size:,}", name, f"{median:,.0f}", f"{next(iter(medians.values())) / median:.2f} x")
             table.add_section()
     Console(width=90).print(table)
 
