@@ -8,11 +8,11 @@ process of its own, ours as `regard train` does; rounds alternate; medians of re
 
 Ours packs rows. The peers pad batches of similar length, of every pool of 100 batches: once sorted by the length of the
 source, then of the target, as is usual, once by the longer side, which is the best that padding can do. They are the
-models of `training_parts`; torch.nn.Transformer as it comes, with dropout also within attention and feed-forward
-networks, and once more with only the dropout that ours and Marian have. All compute in float32. Where products in bf16
-work here and are faster, there is a second contest, in which all compute in bf16: ours by `training.precision="bf16"`,
-the peers by PyTorch's autocast; ours in float32 stands beside them. `--kept-memory` also lets the peers keep freed
-memory, as `regard train` does; a plain loop does not.
+models of `training_parts`: torch.nn.Transformer as PyTorch's tutorial uses it; the same called in the way that suits it
+best; and so once more with only the dropout that ours and Marian have, none within attention and feed-forward networks.
+All compute in float32. Where products in bf16 work here and are faster, there is a second contest, in which all compute
+in bf16: ours by `training.precision="bf16"`, the peers by PyTorch's autocast; ours in float32 stands beside them.
+`--kept-memory` also lets the peers keep freed memory, as `regard train` does; a plain loop does not.
 """
 
 import argparse
@@ -32,7 +32,6 @@ from pathlib import Path
 import torch
 from rich.console import Console
 from rich.table import Table
-from torch import nn
 
 from regard.batches.corpus import StoredCorpus, store
 from regard.batches.loader import Loader, LoaderSettings
@@ -45,7 +44,7 @@ from regard.training.optimisation import Optimisation
 from regard.training.precision import Precision
 from regard.training.probes import bf16_beside_float32
 from regard.training.settings import TrainingSettings
-from training_parts.peers import Marian, TorchTransformer, WithLoss
+from training_parts.peers import Make, Marian, Peer, TorchTransformer, TutorialTransformer, WithLoss
 from training_parts.scale import DROPOUT
 
 DATA = Path(os.environ.get("REGARD_DATA", Path(__file__).parents[2] / "shared" / "data"))
@@ -58,14 +57,16 @@ ORDERS: dict[str, Callable[[int, int], tuple[int, int]]] = {
     "source": lambda source, target: (source, target),
     "longer": lambda source, target: (max(source, target), target),
 }
-PEERS: dict[str, Callable[[TransformerSettings, int], nn.Module]] = {
+PEERS: dict[str, Make] = {
     "Marian": Marian,
+    "torch.nn as in its tutorial": TutorialTransformer,
     "torch.nn": partial(TorchTransformer, as_it_comes=True),
     "torch.nn with less dropout": TorchTransformer,
 }
 PROGRAMS = ("Regard", *(f"{peer}, {order}" for peer in PEERS for order in ORDERS))
 BF16 = " in bf16"
 CONTESTS = {"float32": PROGRAMS, "bf16": (*(f"{program}{BF16}" for program in PROGRAMS), "Regard")}
+WARM_UP, ROUND = 24_576, 8_192  # target tokens: at first, memory is new and products are made ready for each shape
 Step = Callable[[], int]  # trains on one batch, and says how many target tokens it had
 
 
@@ -114,7 +115,7 @@ def ours(corpus: StoredCorpus, size: int, precision: Precision) -> Step:
     return step
 
 
-def peer(model: nn.Module, batches: list[Batch], precision: Precision) -> Step:
+def peer(model: Peer, batches: list[Batch], precision: Precision) -> Step:
     loss = WithLoss(model).train()
     adam = torch.optim.Adam(loss.parameters(), lr=1e-4, betas=(0.9, 0.98), eps=1e-9)
     stream: Iterator[Batch] = cycle(batches)
@@ -140,7 +141,7 @@ def filled(batches: list[Batch]) -> str:
 
 
 def work(program: str, folder: str, size: int, kept_memory: bool, answers: Connection) -> None:
-    """What a program's process does: a round, whenever it is asked."""
+    """What a program's process does: it trains on about as many tokens as it is told, whenever it is told."""
     torch.manual_seed(0)
     torch.set_num_threads(os.cpu_count() or 1)
     if program.startswith("Regard") or kept_memory:
@@ -155,9 +156,9 @@ def work(program: str, folder: str, size: int, kept_memory: bool, answers: Conne
         batches = padded_batches(corpus, size, order=order)
         print(f"{size} tokens a batch, {program}: batches are {filled(batches)}", flush=True)
         step = peer(PEERS[name](SETTINGS, LONGEST), batches, precision)
-    while answers.recv():
+    while asked := answers.recv():
         began = time.perf_counter()
-        tokens = sum(step() for _ in range(max(1, 4096 // size)))
+        tokens = sum(step() for _ in range(asked // size))
         answers.send(tokens / (time.perf_counter() - began))
 
 
@@ -171,13 +172,13 @@ def measure(
         ends[program], other = context.Pipe()
         context.Process(target=work, args=(program, folder, size, kept_memory, other), daemon=True).start()
     speeds: dict[str, list[float]] = {program: [] for program in programs}
-    for _ in range(rounds + 1):
+    for tokens in (WARM_UP, *[ROUND] * rounds):
         for program, end in ends.items():
-            end.send(True)
+            end.send(tokens)
             speeds[program].append(end.recv())
         print(f"{size} tokens a batch:", *(f"{name} {values[-1]:,.0f};" for name, values in speeds.items()), flush=True)
     for end in ends.values():
-        end.send(False)
+        end.send(0)
     return {program: values[1:] for program, values in speeds.items()}
 
 

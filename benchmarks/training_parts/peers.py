@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from itertools import cycle
-from typing import Any, Literal
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -23,11 +23,13 @@ from training_parts.scale import DROPOUT, SMOOTHING, Scale
 
 
 class TorchTransformer(nn.Module):
-    """torch.nn.Transformer as its documentation uses it, with the embeddings, positions and output that it lacks.
+    """torch.nn.Transformer, with the embeddings, positions and output that it lacks, called in the way that suits it.
 
     As it comes, it also drops weights of attention and activations, which costs time; unless that is asked for, it has
     only the dropout of the paper, where ours has it, too.
     """
+
+    length_first = False
 
     def __init__(self, settings: TransformerSettings, longest: int, *, as_it_comes: bool = False) -> None:
         super().__init__()
@@ -36,7 +38,7 @@ class TorchTransformer(nn.Module):
         nn.init.normal_(self.embedding.weight, std=1 / math.sqrt(width))
         self.layers = nn.Transformer(
             width, settings.heads, settings.encoder_layers, settings.decoder_layers, settings.d_ff, dropout=DROPOUT,
-            batch_first=True,
+            batch_first=not self.length_first,
         )  # fmt: skip
         self.dropout = nn.Dropout(DROPOUT)
         self.positions: Tensor
@@ -49,12 +51,13 @@ class TorchTransformer(nn.Module):
             if isinstance(module, nn.TransformerEncoderLayer | nn.TransformerDecoderLayer):
                 module.dropout.p = 0.0
 
+    def embedded(self, tokens: Tensor, positions: Tensor) -> Tensor:
+        vectors: Tensor = self.dropout(self.embedding(tokens) * math.sqrt(self.embedding.embedding_dim) + positions)
+        return vectors
+
     def forward(self, batch: Batch) -> Tensor:
-        length, scale = batch.target.tokens.size(1), math.sqrt(self.embedding.embedding_dim)
-        source, target = (
-            self.dropout(self.embedding(side.tokens) * scale + self.positions[: side.tokens.size(1)])
-            for side in batch[:2]
-        )
+        length = batch.target.tokens.size(1)
+        source, target = (self.embedded(side.tokens, self.positions[: side.tokens.size(1)]) for side in batch[:2])
         no_source, no_target = (side.segments == 0 for side in batch[:2])
         states = self.layers(
             source, target, tgt_mask=self.causal[:length, :length], src_key_padding_mask=no_source,
@@ -63,8 +66,36 @@ class TorchTransformer(nn.Module):
         return F.linear(states, self.embedding.weight)
 
 
+class TutorialTransformer(TorchTransformer):
+    """torch.nn.Transformer as PyTorch's tutorial on translation uses it.
+
+    The places of a sentence come first and the sentences second, which is the default; the source has a mask that hides
+    nothing; that of the target is made for each batch, of floats; and torch.nn finds out by itself that it is causal.
+    The matrix of embeddings is the output's, too, and made once, as in the other models.
+    """
+
+    length_first = True
+
+    def __init__(self, settings: TransformerSettings, longest: int) -> None:
+        super().__init__(settings, longest, as_it_comes=True)
+
+    def forward(self, batch: Batch) -> Tensor:
+        source, target = (side.tokens.transpose(0, 1) for side in batch[:2])
+        no_source, no_target = (side.segments == 0 for side in batch[:2])
+        nothing_hidden = torch.zeros(len(source), len(source), dtype=torch.bool, device=source.device)
+        states = self.layers(
+            self.embedded(source, self.positions[: len(source), None]),
+            self.embedded(target, self.positions[: len(target), None]),
+            nothing_hidden, nn.Transformer.generate_square_subsequent_mask(len(target), device=target.device), None,
+            no_source, no_target, no_source,
+        )  # fmt: skip
+        return F.linear(states, self.embedding.weight)
+
+
 class Marian(nn.Module):
     """`transformers`' MarianMTModel."""
+
+    length_first = False
 
     def __init__(self, settings: TransformerSettings, longest: int) -> None:
         super().__init__()
@@ -99,43 +130,38 @@ class MeanLoss(nn.Module):
 class WithLoss(nn.Module):
     """A model and its loss: what is compiled."""
 
-    def __init__(self, model: nn.Module) -> None:
+    def __init__(self, model: Peer) -> None:
         super().__init__()
         self.model, self.loss = model, MeanLoss()
 
     def forward(self, batch: Batch) -> Tensor:
-        mean: Tensor = self.loss(self.model(batch), batch.labels, batch.target.segments)
+        labels, segments = batch.labels, batch.target.segments
+        if self.model.length_first:
+            labels, segments = labels.transpose(0, 1), segments.transpose(0, 1)
+        mean: Tensor = self.loss(self.model(batch), labels, segments)
         return mean
 
 
-Make = Callable[[TransformerSettings, int], nn.Module]
-Compiled = Literal["whole", "layers", "no"]
-PEERS: dict[str, tuple[Make, Compiled]] = {  # what makes the model, and what of it is compiled
-    "torch.nn.Transformer, compiled by layer": (TorchTransformer, "layers"),
-    "transformers Marian, compiled": (Marian, "whole"),
-    "transformers Marian, eager": (Marian, "no"),
-    "torch.nn.Transformer, compiled whole": (TorchTransformer, "whole"),
+Peer = TorchTransformer | Marian
+Make = Callable[[TransformerSettings, int], Peer]
+PEERS: dict[str, tuple[Make, bool]] = {  # what makes the model, and whether it is compiled
+    "torch.nn.Transformer as in its tutorial, compiled": (TutorialTransformer, True),
+    "transformers Marian, compiled": (Marian, True),
+    "transformers Marian, eager": (Marian, False),
+    "torch.nn.Transformer called at its best, compiled": (TorchTransformer, True),
 }
-_LAYERS = (nn.TransformerEncoderLayer, nn.TransformerDecoderLayer, MeanLoss)
-
-
-def compiled(loss: nn.Module, what: Compiled) -> None:
-    """Compiles all as one graph, or each layer: theirs are alike, so there is little to compile."""
-    torch._dynamo.config.recompile_limit = 64  # noqa: SLF001  beyond it, compiled code would silently be eager
-    for module in loss.modules() if what == "layers" else [loss]:
-        if what == "whole" or isinstance(module, _LAYERS):
-            module.compile(dynamic=True)
 
 
 def program(
     name: str, settings: TransformerSettings, batches: Sequence[Batch], scale: Scale, *, compiles: bool
 ) -> Step:
     """Steps of this peer on the batches, round and round."""
-    make, what = PEERS[name]
+    make, is_compiled = PEERS[name]
     torch.manual_seed(1)
     loss = WithLoss(make(settings, 2 * scale.longest)).to(scale.device).train()
-    if what != "no" and compiles:
-        compiled(loss, what)
+    if is_compiled and compiles:
+        torch._dynamo.config.recompile_limit = 64  # noqa: SLF001  beyond it, compiled code would silently be eager
+        loss.compile(dynamic=True)
     adam = torch.optim.Adam(loss.parameters(), lr=RATE, betas=(0.9, 0.98), eps=1e-9, fused=True)
     stream = cycle([(batch.to(scale.device), Done.on(batch)) for batch in batches])
 

@@ -75,6 +75,17 @@ def test_peers_get_every_token_of_their_sentences_once_and_batches_as_large_as_o
         assert torch.equal(batch.target.tokens[:, 1:][real[:, 1:]], batch.labels[:, :-1][real[:, 1:]])
 
 
+@pytest.mark.filterwarnings("ignore:enable_nested_tensor", "ignore:Support for mismatched")  # what its tutorial does
+def test_torch_transformer_computes_the_same_in_both_ways_of_calling_it(parts: Any, corpus: StoredCorpus) -> None:
+    settings, peers = parts["scale"].TINY.settings("base"), parts["peers"]
+    batch = parts["corpora"].padded(corpus, 512, most=1)[0]
+    losses = []
+    for make in (peers.TorchTransformer, peers.TutorialTransformer):
+        torch.manual_seed(1)
+        losses.append(peers.WithLoss(make(settings, 128)).eval()(batch))
+    assert losses[0].item() == pytest.approx(losses[1].item(), abs=1e-5)
+
+
 def test_a_learnable_corpus_replaces_each_id_by_another(parts: Any, tmp_path: Path) -> None:
     corpus = parts["corpora"].stored(tmp_path / "corpus", parts["scale"].TINY, learnable=True)
     replaced: dict[int, set[int]] = {}

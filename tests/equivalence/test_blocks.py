@@ -9,10 +9,11 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from regard.batches.rows import Batch
-from regard.models.blocks import padding_is_left_out
+from regard.models import blocks
+from regard.models.blocks import RealTokens, padding_is_left_out
 from regard.models.transformer import Transformer
 from regard.training import loss as losses
-from regard.training.loss import LeanCrossEntropy, LossOf, smoothed_cross_entropy
+from regard.training.loss import LeanCrossEntropy, LossOf, ProjectedCrossEntropy, Room, smoothed_cross_entropy
 from regard.training.memory import keep_freed_memory
 from small import VOCABULARY, options, packed, padded, pairs, transformer
 
@@ -42,6 +43,19 @@ def test_sentences_of_very_different_lengths_stand_in_different_blocks_and_none_
     batch = padded([([2 + n % (VOCABULARY - 2) for n in range(s)], [3] * t) for s, t in lengths], length=50)
     left_out, plain = both_ways(transformer(dropout=0.0), batch)
     torch.testing.assert_close(left_out, plain, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("number", [1, 7, 32])
+def test_tokens_that_make_a_list_round_change_nothing(number: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    batch = packed([[([2, 3], [4]), ([5], [6, 7, 8])], [([9, 4, 4], [10])]], length=9)
+    model = transformer(dropout=0.0).train()
+    expected = loss_and_gradients(model, batch)
+    for module in (blocks, losses):
+        monkeypatch.setattr(module, "_ROUND", number)
+    lists = RealTokens(batch, heads=2, dtype=torch.float64)
+    assert len(lists.source) % number == len(lists.target) % number == 0
+    assert lists.said == batch.tokens
+    torch.testing.assert_close(loss_and_gradients(model, batch), expected, rtol=1e-9, atol=1e-9)
 
 
 def test_padding_has_states_of_zero_and_the_others_those_of_the_plain_way() -> None:
@@ -99,6 +113,32 @@ def test_the_lean_cross_entropy_of_rounded_logits_is_computed_in_float32_a_few_r
     for_one, for_other = (torch.autograd.grad(0.3 * loss, x)[0] for loss, x in ((lean[0], one), (plain[0], other)))
     assert for_one.dtype == torch.bfloat16
     torch.testing.assert_close(for_one.float(), for_other, rtol=2**-7, atol=0)  # rounded twice
+
+
+@given(labels=st.lists(st.integers(0, 6), max_size=40), beyond=st.integers(0, 3))
+def test_the_projected_cross_entropy_is_that_of_the_product_and_what_has_no_label_counts_for_nothing(
+    labels: list[int], beyond: int
+) -> None:
+    drawn = torch.Generator().manual_seed(len(labels))
+    states = torch.randn(len(labels) + beyond, 4, generator=drawn, dtype=torch.float64, requires_grad=True)
+    weight = torch.randn(7, 4, generator=drawn, dtype=torch.float64, requires_grad=True)
+    words, room = torch.tensor(labels, dtype=torch.long), Room()
+    ProjectedCrossEntropy.apply(states, weight, words.flip(0), 0.1, room)  # type: ignore[no-untyped-call]
+    projected = ProjectedCrossEntropy.apply(states, weight, words, 0.1, room)  # type: ignore[no-untyped-call]
+    plain = [sums.sum() for sums in smoothed_cross_entropy((states @ weight.t())[: len(labels)], words, 0.1)]
+    torch.testing.assert_close(list(projected), plain)
+    found, expected = (torch.autograd.grad(3 * loss, (states, weight)) for loss in (projected[0], plain[0]))
+    assert not found[0][len(labels) :].any()
+    torch.testing.assert_close(found, expected)
+
+
+def test_the_room_for_logits_is_kept_as_long_as_it_suffices() -> None:
+    room = Room()
+    first = room.take(6, 5, torch.float32)
+    assert first.shape == (6, 5)
+    assert room.take(3, 5, torch.float32).data_ptr() == first.data_ptr()
+    assert room.take(7, 5, torch.float32).shape == (7, 5)
+    assert room.take(2, 5, torch.bfloat16).dtype == torch.bfloat16
 
 
 def test_keeping_freed_memory_can_be_said_twice() -> None:

@@ -4,8 +4,12 @@ A GPU is fastest with rows of one length. A processor gains by leaving out what 
 scores between sentences that share a row. So the real tokens of a batch are one long list, which is all that the
 position-wise parts of a model need. For attention alone, sentences of about equal length stand together in blocks.
 
-Shapes: B rows of a batch, L tokens a row; P real tokens of a side, D width; in a block N sentences of W tokens, padded;
-H heads, K width of a head; R = the sum of N * H * W over all blocks.
+A product is quicker with a round number of rows, and quicker still with a number that it had before. So a list ends
+with a few tokens that nobody sees and that see nobody: nothing depends on them.
+
+Shapes: B rows of a batch, L tokens a row; P real tokens of a side and those at the end, D width; in a block N sentences
+of W tokens, padded; H heads, K width of a head; R = the sum of N * H * W over all blocks, and H for each token at the
+end.
 """
 
 from __future__ import annotations
@@ -24,7 +28,8 @@ from regard.models.verbs import Batch, Rows
 if TYPE_CHECKING:
     from regard.models.transformer import Transformer
 
-_STEP = 8  # sentences of a block differ in length by less than this
+_STEP, _STEP_IN_BF16 = 8, 16  # sentences of a block differ in length by less than this
+_ROUND = 32  # a list has a multiple of this many tokens
 
 Numbers = NDArray[np.int64]
 
@@ -49,11 +54,12 @@ class Blocks(NamedTuple):
     masks: list[Tensor]  # for each block, what is added to the scores: [N, 1, 1, W] or [W, W]
     queries: Tensor  # [P * H] the place of each head of each token among the R
     keys: Tensor  # [P * H]
+    size: int  # R
 
-    @property
-    def size(self) -> int:
-        """R."""
-        return self.blocks[-1].last
+    def without_the_end(self, places: Tensor) -> Tensor:
+        """[R, K] as it is, with zeros for the tokens that are in no block."""
+        places[self.blocks[-1].last :] = 0
+        return places
 
     def attend(self, query: Tensor, key: Tensor, value: Tensor) -> Tensor:
         """Section 3.2.1 for all heads: [P, H * K], and [P, H * K] of the other side twice -> [P, H * K]."""
@@ -70,7 +76,7 @@ class _Attention(torch.autograd.Function):
             _placed(x, places, blocks.size)
             for x, places in ((query, blocks.queries), (key, blocks.keys), (value, blocks.keys))
         )
-        attended, weights = torch.empty_like(v), []
+        attended, weights = blocks.without_the_end(torch.empty_like(v)), []
         for block, mask in zip(blocks.blocks, blocks.masks, strict=True):
             scores = _scaled(block.of(q), block.of(k).transpose(1, 2), q.size(1))
             scores.view(block.sentences, -1, block.width, block.width).add_(mask)
@@ -85,7 +91,7 @@ class _Attention(torch.autograd.Function):
         q, k, v, *weights = ctx.saved_tensors
         blocks: Blocks = ctx.blocks
         g = _placed(gradients[0], blocks.queries, blocks.size)
-        for_q, for_k, for_v = (torch.empty_like(x) for x in (q, k, v))
+        for_q, for_k, for_v = (blocks.without_the_end(torch.empty_like(x)) for x in (q, k, v))
         for block, weight in zip(blocks.blocks, weights, strict=True):
             torch.bmm(weight.transpose(1, 2), block.of(g), out=block.of(for_v))
             for_weights = torch.bmm(block.of(g), block.of(v).transpose(1, 2))
@@ -116,7 +122,8 @@ class RealTokens:
         self.shape = batch.target.tokens.shape
         source, target = _side(batch.source), _side(batch.target)
         assert len(source.lengths) == len(target.lengths), "a sentence is there on one side only"
-        widths = -(-np.maximum(source.lengths, target.lengths) // _STEP) * _STEP
+        step = _STEP_IN_BF16 if dtype == torch.bfloat16 else _STEP
+        widths = -(-np.maximum(source.lengths, target.lengths) // step) * step
         order = np.argsort(widths, kind="stable")
         sizes = widths[order] * heads
         starts = np.empty_like(widths)
@@ -129,15 +136,16 @@ class RealTokens:
             real.append(_added(np.arange(block.width) < lengths[:, None, None, None], dtype))
             backwards.append(_added(np.tri(block.width, dtype=bool), dtype))
         of_source, of_target = (side.places(starts, widths, heads) for side in (source, target))
-        self.source, self.target = torch.from_numpy(source.tokens), torch.from_numpy(target.tokens)
-        self.of_source = Blocks(blocks, real, of_source, of_source)
-        self.of_target = Blocks(blocks, backwards, of_target, of_target)
-        self.of_target_over_source = Blocks(blocks, real, of_target, of_source)
+        size = int(sizes.sum()) + heads * max(source.end, target.end)
+        self.source, self.target, self.said = source.listed(), target.listed(), len(target.tokens)
+        self.of_source = Blocks(blocks, real, of_source, of_source, size)
+        self.of_target = Blocks(blocks, backwards, of_target, of_target, size)
+        self.of_target_over_source = Blocks(blocks, real, of_target, of_source, size)
 
     def rows(self, states: Tensor) -> Tensor:
         """[P, D] -> [B, L, D], with zeros for padding."""
         rows = states.new_zeros(self.shape.numel(), states.size(1))
-        return rows.index_copy(0, self.target, states).view(*self.shape, -1)
+        return rows.index_copy(0, self.target[: self.said], states[: self.said]).view(*self.shape, -1)
 
 
 class _Side(NamedTuple):
@@ -148,10 +156,20 @@ class _Side(NamedTuple):
     sentences: Numbers  # the number of its sentence
     lengths: Numbers  # of each sentence
 
+    @property
+    def end(self) -> int:
+        """So many tokens come after them, that their number be round."""
+        return -len(self.tokens) % _ROUND
+
+    def listed(self) -> Tensor:
+        """[P] where each token stands in the rows; those at the end are copies of the first."""
+        return torch.from_numpy(np.append(self.tokens, np.full(self.end, self.tokens[0])))
+
     def places(self, starts: Numbers, widths: Numbers, heads: int) -> Tensor:
         """[P * H] the place of each head of each token, by where sentences start and how wide their blocks are."""
         first, step = starts[self.sentences] + self.positions, widths[self.sentences]
-        return torch.from_numpy((first[:, None] + step[:, None] * np.arange(heads)).ravel())
+        places = (first[:, None] + step[:, None] * np.arange(heads)).ravel()
+        return torch.from_numpy(np.append(places, widths.sum() * heads + np.arange(self.end * heads)))
 
 
 def padding_is_left_out(model: Transformer, batch: Batch) -> bool:

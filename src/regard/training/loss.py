@@ -23,6 +23,7 @@ from regard.kernels import works
 from regard.models.verbs import Model
 
 _IN_CACHE = 1 << 20  # numbers
+_ROUND = 32  # rows of a product: it is quicker with a round number, and with one that it had before
 
 
 class Losses(NamedTuple):
@@ -42,21 +43,14 @@ def smoothed_cross_entropy(logits: Tensor, labels: Tensor, epsilon: float) -> tu
 
 
 class LeanCrossEntropy(torch.autograd.Function):
-    """The same sums for [P, V] on a CPU, where memory is slow: logits are overwritten by their gradient at once.
-
-    So many rows at a time as stay in the processor's cache; logits in bf16 are computed with in float32 there.
-    """
+    """The same sums for [P, V] on a CPU, where memory is slow: logits are overwritten by their gradient at once."""
 
     @staticmethod
     def forward(ctx: Any, logits: Tensor, labels: Tensor, epsilon: float) -> tuple[Tensor, Tensor]:
         """[P, V] and [P] -> the sums of the smoothed and of the plain cross-entropy."""
-        rows = max(1, _IN_CACHE // logits.size(-1))
-        sums = torch.zeros(2, dtype=torch.float32 if logits.dtype == torch.bfloat16 else logits.dtype)
-        for part in (slice(first, first + rows) for first in range(0, len(logits), rows)):
-            sums += _to_gradients(logits[part], labels[part], epsilon)
+        losses = _to_gradients(logits, labels, epsilon)
         ctx.save_for_backward(logits)
-        smoothed, likelihood = sums
-        return smoothed, likelihood
+        return losses
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None, None]:
@@ -65,8 +59,58 @@ class LeanCrossEntropy(torch.autograd.Function):
         return gradient.mul_(gradients[0].item()), None, None
 
 
-def _to_gradients(logits: Tensor, labels: Tensor, epsilon: float) -> Tensor:
-    """Overwrites rows of logits by the gradients of their losses; [2] the sums of the smoothed and the plain ones."""
+class ProjectedCrossEntropy(torch.autograd.Function):
+    """The same on a CPU, with the product that gives the logits: nobody waits for their gradients, which are used at
+    once, so that a step's logits lie where those of the last one lay.
+    """
+
+    @staticmethod
+    def forward(
+        ctx: Any, states: Tensor, weight: Tensor, labels: Tensor, epsilon: float, room: Room
+    ) -> tuple[Tensor, Tensor]:
+        """[P or more, D], [V, D] and [P] -> the sums of the smoothed and of the plain cross-entropy."""
+        logits = torch.mm(states, weight.t(), out=room.take(len(states), len(weight), states.dtype))
+        losses = _to_gradients(logits[: len(labels)], labels, epsilon)
+        logits[len(labels) :] = 0  # nobody has lost there
+        ctx.save_for_backward(logits @ weight, logits.t() @ states)
+        return losses
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, Tensor, None, None, None]:
+        """What is asked for a sum of losses is one number."""
+        for_states, for_weight = ctx.saved_tensors
+        share = gradients[0].item()
+        return for_states.mul_(share), for_weight.mul_(share), None, None, None
+
+
+class Room:
+    """Memory for logits that is kept from step to step: asking for much anew, page by page, takes a CPU's time."""
+
+    def __init__(self) -> None:
+        self._kept = torch.empty(0)
+
+    def take(self, positions: int, vocabulary: int, dtype: torch.dtype) -> Tensor:
+        """[P, V], to be written to."""
+        if self._kept.dtype != dtype or len(self._kept) < positions * vocabulary:
+            self._kept = torch.empty(positions * vocabulary, dtype=dtype)
+        return self._kept[: positions * vocabulary].view(positions, vocabulary)
+
+
+def _to_gradients(logits: Tensor, labels: Tensor, epsilon: float) -> tuple[Tensor, Tensor]:
+    """Overwrites [P, V] logits by the gradients of their losses; the sums of the smoothed and the plain ones.
+
+    So many rows at a time as stay in the processor's cache; logits in bf16 are computed with in float32 there.
+    """
+    rows = max(1, _IN_CACHE // logits.size(-1))
+    sums = torch.zeros(2, dtype=torch.float32 if logits.dtype == torch.bfloat16 else logits.dtype)
+    for part in (slice(first, first + rows) for first in range(0, len(logits), rows)):
+        sums += _rows_to_gradients(logits[part], labels[part], epsilon)
+    smoothed, likelihood = sums
+    return smoothed, likelihood
+
+
+def _rows_to_gradients(logits: Tensor, labels: Tensor, epsilon: float) -> Tensor:
+    """The same for rows that fit in the cache; [2] both sums."""
     wide = logits.float() if logits.dtype == torch.bfloat16 else logits
     vocabulary, labels = wide.size(-1), labels[:, None]
     said, highest, means = wide.gather(-1, labels).sum(), wide.amax(-1), wide.sum() / vocabulary
@@ -85,6 +129,7 @@ class LossOf(nn.Module):
         super().__init__()
         self.model = model
         self.label_smoothing, self.consistency = label_smoothing, consistency
+        self._room = Room()
 
     def forward(self, batch: Batch) -> Losses:
         """The sums over all labels of the batch. Padding has none; where shapes may vary, it is left out early."""
@@ -96,14 +141,25 @@ class LossOf(nn.Module):
             smoothed, likelihood, *_ = torch.ops.regard.projected_cross_entropy(states.flatten(0, 1), weight, *flat)
             return Losses(smoothed, likelihood)
         if states.device.type == "cpu":
-            logits = self.model.logits(states[real])
-            return Losses(*LeanCrossEntropy.apply(logits, labels[real], self.label_smoothing))  # type: ignore[no-untyped-call]
+            return Losses(*self._lean(states, weight, labels, real))
         logits = self.model.logits(states)
         if logits.is_cuda and logits.dtype != torch.float64 and works("loss"):
             smoothed, likelihood, _ = torch.ops.regard.smoothed_cross_entropy(logits.flatten(0, 1), *flat)
             return Losses(smoothed.sum(), likelihood.detach().sum())
         smoothed, likelihood = smoothed_cross_entropy(logits, labels, self.label_smoothing)
         return Losses((smoothed * real).sum(), (likelihood * real).sum())
+
+    def _lean(self, states: Tensor, weight: Tensor | None, labels: Tensor, real: Tensor) -> tuple[Tensor, Tensor]:
+        """On a CPU. Where nobody learns, or logits are no mere product, they are made first."""
+        sums: tuple[Tensor, Tensor]
+        if weight is None or not torch.is_grad_enabled():
+            sums = LeanCrossEntropy.apply(self.model.logits(states[real]), labels[real], self.label_smoothing)  # type: ignore[no-untyped-call]
+            return sums
+        places = real.flatten().nonzero()[:, 0]
+        labels = labels.flatten()[places]
+        states = states.flatten(0, 1)[torch.cat([places, places.new_zeros(-len(places) % _ROUND)])]
+        sums = ProjectedCrossEntropy.apply(states, weight, labels, self.label_smoothing, self._room)  # type: ignore[no-untyped-call]
+        return sums
 
     def _twice(self, batch: Batch) -> Losses:
         """Every row twice, with other dropout: the means of both losses, and how far the two predictions are apart."""
