@@ -51,7 +51,7 @@ def test_tokens_that_make_a_list_round_change_nothing(number: int, monkeypatch: 
     model = transformer(dropout=0.0).train()
     expected = loss_and_gradients(model, batch)
     for module in (blocks, losses):
-        monkeypatch.setattr(module, "_ROUND", number)
+        monkeypatch.setattr(module, "ROUND", number)
     lists = RealTokens(batch, heads=2, dtype=torch.float64)
     assert len(lists.source) % number == len(lists.target) % number == 0
     assert lists.said == batch.tokens

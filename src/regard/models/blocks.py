@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from regard.models.transformer import Transformer
 
 _STEP, _STEP_IN_BF16 = 8, 16  # sentences of a block differ in length by less than this
-_ROUND = 32  # a list has a multiple of this many tokens
+ROUND = 32  # a list has a multiple of this many tokens
 
 Numbers = NDArray[np.int64]
 
@@ -159,7 +159,7 @@ class _Side(NamedTuple):
     @property
     def end(self) -> int:
         """So many tokens come after them, that their number be round."""
-        return -len(self.tokens) % _ROUND
+        return -len(self.tokens) % ROUND
 
     def listed(self) -> Tensor:
         """[P] where each token stands in the rows; those at the end are copies of the first."""

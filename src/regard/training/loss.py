@@ -20,10 +20,10 @@ from torch import Tensor, nn
 
 from regard.batches.rows import Batch, Rows
 from regard.kernels import works
+from regard.models.blocks import ROUND
 from regard.models.verbs import Model
 
 _IN_CACHE = 1 << 20  # numbers
-_ROUND = 32  # rows of a product: it is quicker with a round number, and with one that it had before
 
 
 class Losses(NamedTuple):
@@ -150,14 +150,14 @@ class LossOf(nn.Module):
         return Losses((smoothed * real).sum(), (likelihood * real).sum())
 
     def _lean(self, states: Tensor, weight: Tensor | None, labels: Tensor, real: Tensor) -> tuple[Tensor, Tensor]:
-        """On a CPU. Where nobody learns, or logits are no mere product, they are made first."""
+        """On a CPU. Where nobody learns, or it is for the model to say how logits are made, they are made first."""
         sums: tuple[Tensor, Tensor]
-        if weight is None or not torch.is_grad_enabled():
+        if weight is None or torch.is_autocast_enabled("cpu") or not torch.is_grad_enabled():
             sums = LeanCrossEntropy.apply(self.model.logits(states[real]), labels[real], self.label_smoothing)  # type: ignore[no-untyped-call]
             return sums
         places = real.flatten().nonzero()[:, 0]
         labels = labels.flatten()[places]
-        states = states.flatten(0, 1)[torch.cat([places, places.new_zeros(-len(places) % _ROUND)])]
+        states = states.flatten(0, 1)[torch.cat([places, places.new_zeros(-len(places) % ROUND)])]
         sums = ProjectedCrossEntropy.apply(states, weight, labels, self.label_smoothing, self._room)  # type: ignore[no-untyped-call]
         return sums
 
