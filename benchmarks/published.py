@@ -5,6 +5,7 @@
 A run is `recipe`, `recipe:language,language` or `recipe:language@seed,seed`; a recipe for many languages takes all of
 them where none is named. Every run is a process of its own; small models leave a GPU idle most of the time, so a dozen
 of them share one. After each run a line of JSON is added to `results.jsonl` in --out; what is there is not run again.
+A run that fails is tried once more after the others: memory that many share may have been short for a moment.
 Models that learn from others (recipes/distilled.py) are trained after those, which are trained for them if need be.
 To try configurations, `--only-validation` scores the validation set and never opens the test set; each
 `--variant "model.dropout=0.2 training.steps=4000"` is one more configuration of every run.
@@ -201,6 +202,8 @@ class Pool:
         self.arguments = arguments
         self.file: Path = arguments.out / "results.jsonl"
         self.done: dict[Run, Result] = self._known()
+        self.waiting: list[Run] = []
+        self.failed: set[Run] = set()  # once
         self.running: dict[Run, subprocess.Popen[bytes]] = {}
         self.began = time.monotonic()
         self.environment = os.environ | {
@@ -211,11 +214,11 @@ class Pool:
 
     def work(self, todo: Sequence[Run]) -> None:
         """Runs all of them, unless the time is up before."""
-        waiting = [run for run in todo if run not in self.done]
+        self.waiting = [run for run in todo if run not in self.done]
         told = time.monotonic()
-        while waiting or self.running:
-            while waiting and len(self.running) < self.arguments.jobs:
-                self._start(waiting.pop(0))
+        while self.waiting or self.running:
+            while self.waiting and len(self.running) < self.arguments.jobs:
+                self._start(self.waiting.pop(0))
             time.sleep(0.2)
             self._collect()
             if self.minutes() > self.arguments.budget_minutes:
@@ -224,7 +227,7 @@ class Pool:
             if time.monotonic() - told > 30:
                 told = time.monotonic()
                 steps = " ".join(f"{run.name}:{_last_step(self.arguments.out / run.name)}" for run in self.running)
-                print(f"{self.minutes():5.1f} min  {len(waiting)} waiting  {steps}", flush=True)
+                print(f"{self.minutes():5.1f} min  {len(self.waiting)} waiting  {steps}", flush=True)
 
     def minutes(self) -> float:
         """Since the beginning."""
@@ -264,6 +267,9 @@ class Pool:
             if process.returncode:
                 last = "stopped" if process.returncode == STOPPED else (out / "log.txt").read_text()[-600:]
                 print(f"{self.minutes():5.1f} min  {run.name}: exit {process.returncode}: {last}", flush=True)
+                if process.returncode != STOPPED and run not in self.failed:
+                    self.failed.add(run)
+                    self.waiting.append(run)
                 continue
             self.done[run] = json.loads((out / "result.json").read_text())
             with self.file.open("a") as file:

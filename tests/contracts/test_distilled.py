@@ -195,3 +195,32 @@ def test_the_benchmark_trains_teachers_first_and_what_they_teach_when_their_word
     done |= {run: {} for run in last}
     assert named(published.ensembles(todo, done)) == [("g2p-medium-distilled", "kor", (1, 2))]
     assert len(published.TEACHERS) == module(SCRIPT, monkeypatch).TEACHERS
+
+
+@pytest.mark.parametrize("failures", [0, 1, 5])
+def test_the_benchmark_tries_what_failed_once_more(
+    failures: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    published = module(ROOT / "benchmarks" / "published.py", monkeypatch)
+    arguments = published.options().parse_args(["g2p-low:ita,rum@1", "--out", str(tmp_path), "--jobs", "2"])
+    pool, todo = published.Pool(arguments), published.runs(arguments)
+    started: list[str] = []
+
+    class Ended:
+        """A process that is over; so many of each run have failed."""
+
+        def __init__(self, command: list[str], **_: Any) -> None:
+            run = command[command.index("--one") + 1]
+            started.append(run)
+            self.returncode = int(started.count(run) <= failures)
+            recipe, language, _seeds, _settings = json.loads(run)
+            found = json.dumps({"seconds": 1.0, "valid": {"word_error_rate": 5.0}})
+            (tmp_path / f"{recipe}_{language}_seed1" / "result.json").write_text(found)
+
+        def poll(self) -> int:
+            return self.returncode
+
+    monkeypatch.setattr(published.subprocess, "Popen", Ended)
+    pool.work(todo)
+    assert len(started) == 2 * min(1 + failures, 2)
+    assert set(pool.done) == (set(todo) if failures < 2 else set())
