@@ -158,7 +158,7 @@ def work(program: str, folder: str, size: int, kept_memory: bool, answers: Conne
         step = peer(PEERS[name](SETTINGS, LONGEST), batches, precision)
     while asked := answers.recv():
         began = time.perf_counter()
-        tokens = sum(step() for _ in range(asked // size))
+        tokens = sum(step() for _ in range(max(1, asked // size)))
         answers.send(tokens / (time.perf_counter() - began))
 
 
