@@ -6,7 +6,8 @@ A run is `recipe`, `recipe:language,language` or `recipe:language@seed,seed`; a 
 them where none is named. Every run is a process of its own; small models leave a GPU idle most of the time, so a dozen
 of them share one. After each run a line of JSON is added to `results.jsonl` in --out; what is there is not run again.
 A run that fails is tried once more after the others: memory that many share may have been short for a moment.
-Models that learn from others (recipes/distilled.py) are trained after those, which are trained for them if need be.
+Models that learn from others (recipes/distilled.py) are trained after those, which are trained for them if need be;
+every run begins as soon as what it needs is there.
 To try configurations, `--only-validation` scores the validation set and never opens the test set; each
 `--variant "model.dropout=0.2 training.steps=4000"` is one more configuration of every run.
 """
@@ -38,7 +39,7 @@ LANGUAGES = {
     "g2p-low": "ady gre ice ita khm lav mlt_latn rum slv wel_sw",
 }
 TAUGHT_BY = {"g2p-medium-distilled": "g2p-medium"}  # by recipes/distilled.py
-TEACHERS = (1, 2, 3, 4)  # their seeds, as they are there
+TEACHERS = range(1, 9)  # their seeds, as they are there
 LESS_LOOKING = ("validation.pairs=200", "validation.translate_every=1000")  # scores are taken once, at the end
 _LONGEST_NAME = 150  # bytes
 STOPPED = 3  # exit status of a run that was told to stop
@@ -75,6 +76,18 @@ class Run(NamedTuple):
     def words(self) -> Run:
         """What its teachers write for it."""
         return Run(self.recipe, self.language, (), ())
+
+    def needs(self) -> list[Run]:
+        """What must be done before it."""
+        if not self.seeds:
+            return self.teachers()
+        if len(self.seeds) > 1:
+            return [self.alone(seed) for seed in self.seeds]
+        return [self.words()] if self.teachers() else []
+
+    def with_needs(self) -> list[Run]:
+        """All that must be done before it, and it."""
+        return [*(needed for need in self.needs() for needed in need.with_needs()), self]
 
 
 def runs(arguments: argparse.Namespace) -> list[Run]:
@@ -213,12 +226,10 @@ class Pool:
         }
 
     def work(self, todo: Sequence[Run]) -> None:
-        """Runs all of them, unless the time is up before."""
+        """Runs all of them, unless the time is up before; what needs a run that failed is left."""
         self.waiting = [run for run in todo if run not in self.done]
         told = time.monotonic()
-        while self.waiting or self.running:
-            while self.waiting and len(self.running) < self.arguments.jobs:
-                self._start(self.waiting.pop(0))
+        while self._start_next() or self.running:
             time.sleep(0.2)
             self._collect()
             if self.minutes() > self.arguments.budget_minutes:
@@ -244,6 +255,15 @@ class Pool:
             self._collect()
         for process in self.running.values():
             process.kill()
+
+    def _start_next(self) -> bool:
+        """Starts as many as there is room for, of those whose needs are done; whether there was any."""
+        ready = [run for run in self.waiting if all(need in self.done for need in run.needs())]
+        starting = ready[: max(0, self.arguments.jobs - len(self.running))]
+        for run in starting:
+            self.waiting.remove(run)
+            self._start(run)
+        return bool(starting)
 
     def _start(self, run: Run) -> None:
         out = self.arguments.out / run.name
@@ -283,22 +303,6 @@ class Pool:
             Run(*(tuple(line[key]) if key in ("seeds", "settings") else line[key] for key in Run._fields)): line
             for line in known
         }
-
-
-def untaught(todo: Sequence[Run], _: dict[Run, Result]) -> list[Run]:
-    """The trainings that need no others, teachers among them."""
-    return list(dict.fromkeys(first for run in todo for first in (run.teachers() or [run])))
-
-
-def words(todo: Sequence[Run], done: dict[Run, Result]) -> list[Run]:
-    """What teachers that are done write for others."""
-    learners = [run for run in todo if run.teachers() and all(teacher in done for teacher in run.teachers())]
-    return list(dict.fromkeys(run.words() for run in learners))
-
-
-def taught(todo: Sequence[Run], done: dict[Run, Result]) -> list[Run]:
-    """The trainings whose words are written."""
-    return [run for run in todo if run.teachers() and run.words() in done]
 
 
 def ensembles(todo: Sequence[Run], done: dict[Run, Result]) -> list[Run]:
@@ -422,9 +426,9 @@ def main() -> None:
     pool = Pool(arguments)
     todo = runs(arguments)
     try:
-        for phase in (untaught, words, taught, *([ensembles] if arguments.ensemble else [])):
-            if pool.minutes() < arguments.budget_minutes:
-                pool.work(phase(todo, pool.done))
+        pool.work(list(dict.fromkeys(needed for run in todo for needed in run.with_needs())))
+        if arguments.ensemble and pool.minutes() < arguments.budget_minutes:
+            pool.work(ensembles(todo, pool.done))
     except KeyboardInterrupt:
         pool.stop()
     finally:

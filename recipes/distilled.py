@@ -3,8 +3,8 @@
     REGARD_DATA=folder python recipes/distilled.py train recipes/g2p-medium-distilled.toml \
         --teacher recipes/g2p-medium.toml --source kor --out g2p-kor
 
-trains four models by the teacher's recipe, which differ by their seeds, makes words up, lets the four say together what
-they sound like, and trains one model on all of it by the other recipe. In the folder are then:
+trains eight models by the teacher's recipe, which differ by their seeds, makes words up, lets the eight say together
+what they sound like, and trains one model on all of it by the other recipe. In the folder are then:
 
     teacher-1 ...   the models that taught
     words.tsv.gz    the pairs to train on, twice, and the words that were made up with what the teachers say
@@ -29,12 +29,13 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-TEACHERS = 4
-WORDS = 50_000
+TEACHERS = 8
+WORDS = 100_000
 ORDER = 5  # letters: four, and the one that follows
 TRIES = 12  # for each word that is wanted; small vocabularies have no more new ones
 REPEATED = 2  # of each pair to train on
 BEAM = 4
+TOGETHER = 20_000  # words that are said at a time, so that a GPU is seldom half empty
 FIRST, LAST = "\x02", "\x03"
 
 
@@ -90,6 +91,7 @@ def label(given: argparse.Namespace) -> None:
     """Writes the pairs to train on: those that are there, and made-up words as the models say them together."""
     import regard
     from regard.presets import load as preset
+    from regard.search import SearchSettings
     from regard.training.recipe import Recipe, merged, read_file, with_paths
 
     name, tables = read_file(given.recipe)
@@ -99,8 +101,8 @@ def label(given: argparse.Namespace) -> None:
     translator = regard.load(given.models, device=given.device, engine="torch")
     pairs = [(unicodedata.normalize("NFC", pair.source), pair.target) for pair in recipe.source().pairs()]
     words = made_up([source for source, _ in pairs], given.words)
-    penalty = recipe.test.length_penalty if recipe.test else 1.0
-    said = [result.text for result in translator.translate(words, beam_size=BEAM, length_penalty=penalty)]
+    search = SearchSettings(beam_size=BEAM, length_penalty=recipe.test.length_penalty if recipe.test else 1.0)
+    said = (result.text for result in translator.stream(words, search=search, window=TOGETHER))
     new = [(word, sounds) for word, sounds in zip(words, said, strict=True) if sounds.strip()]
     text = "".join(f"{source}\t{target}\n" for source, target in [*pairs * REPEATED, *new])
     partial = given.out.with_name(f".{given.out.name}.partial")

@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -166,35 +166,48 @@ def test_a_model_that_is_missing_is_told_and_nothing_is_written(folder: Path) ->
     assert not list(folder.glob("*new.tsv.gz*"))
 
 
+def ended(results: Callable[[str, str, list[int]], int]) -> type:
+    """Processes of the benchmark that are over at once, with the exit status that is given for each run."""
+
+    class Ended:
+        def __init__(self, command: list[str], **_: Any) -> None:
+            recipe, language, seeds, settings = json.loads(command[command.index("--one") + 1])
+            self.returncode = results(recipe, language, seeds)
+            name = "_".join([recipe, *filter(None, [language]), *settings, "seed" + "+".join(map(str, seeds))])
+            found = json.dumps({"seconds": 1.0, "valid": {"word_error_rate": 5.0}})
+            (Path(command[command.index("--out") + 1]) / name / "result.json").write_text(found)
+
+        def poll(self) -> int:
+            return self.returncode
+
+    return Ended
+
+
+@pytest.mark.parametrize("failing", [None, 8])
 def test_the_benchmark_trains_teachers_first_and_what_they_teach_when_their_words_are_written(
-    monkeypatch: pytest.MonkeyPatch,
+    failing: int | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     published = module(ROOT / "benchmarks" / "published.py", monkeypatch)
-    arguments = published.options().parse_args(["g2p-medium-distilled:kor@1,2", "g2p-low:ita@1", "--ensemble"])
-    todo = published.runs(arguments)
+    started: list[tuple[str, str, tuple[int, ...]]] = []
 
-    def named(runs: Sequence[Any]) -> list[tuple[str, str, tuple[int, ...]]]:
-        return [(run.recipe, run.language, run.seeds) for run in runs]
+    def begun(recipe: str, language: str, seeds: list[int]) -> int:
+        started.append((recipe, language, tuple(seeds)))
+        return int(recipe == "g2p-medium" and seeds == [failing])
 
-    done: dict[Any, Any] = {}
-    first = published.untaught(todo, done)
-    assert sorted(named(first)) == [
-        ("g2p-low", "ita", (1,)),
-        *(("g2p-medium", "kor", (seed,)) for seed in (1, 2, 3, 4)),
-    ]
-    done |= {run: {} for run in first if run.seeds != (4,)}
-    assert published.words(todo, done) == published.taught(todo, done) == []
-    done |= {run: {} for run in first}
-    written = published.words(todo, done)
-    assert named(written) == [("g2p-medium-distilled", "kor", ())]
-    assert published.taught(todo, done) == []
-    done |= {run: {"seconds": 1.0} for run in written}
-    last = published.taught(todo, done)
-    assert named(last) == [("g2p-medium-distilled", "kor", (1,)), ("g2p-medium-distilled", "kor", (2,))]
-    assert published.ensembles(todo, done) == []
-    done |= {run: {} for run in last}
-    assert named(published.ensembles(todo, done)) == [("g2p-medium-distilled", "kor", (1, 2))]
-    assert len(published.TEACHERS) == module(SCRIPT, monkeypatch).TEACHERS
+    monkeypatch.setattr(published.subprocess, "Popen", ended(begun))
+    asked = ["g2p-medium-distilled:kor@1,2", "g2p-low:ita@1", "--ensemble", "--out", str(tmp_path), "--jobs", "3"]
+    monkeypatch.setattr(sys, "argv", ["published.py", *asked])
+    published.main()
+    teachers = [("g2p-medium", "kor", (seed,)) for seed in range(1, module(SCRIPT, monkeypatch).TEACHERS + 1)]
+    words, taught = ("g2p-medium-distilled", "kor", ()), [("g2p-medium-distilled", "kor", (n,)) for n in (1, 2)]
+    alone, together = ("g2p-low", "ita", (1,)), ("g2p-medium-distilled", "kor", (1, 2))
+    if failing is None:
+        assert sorted(started) == sorted([*teachers, words, *taught, alone, together])
+        assert max(map(started.index, teachers)) < started.index(words) < min(map(started.index, taught))
+        assert started[-1] == together
+        assert "| ensemble of 2 |" in capsys.readouterr().out
+    else:
+        assert sorted(started) == sorted([*teachers, teachers[-1], alone])  # it was tried twice
 
 
 @pytest.mark.parametrize("failures", [0, 1, 5])
@@ -206,21 +219,11 @@ def test_the_benchmark_tries_what_failed_once_more(
     pool, todo = published.Pool(arguments), published.runs(arguments)
     started: list[str] = []
 
-    class Ended:
-        """A process that is over; so many of each run have failed."""
+    def begun(_: str, language: str, __: list[int]) -> int:
+        started.append(language)
+        return int(started.count(language) <= failures)
 
-        def __init__(self, command: list[str], **_: Any) -> None:
-            run = command[command.index("--one") + 1]
-            started.append(run)
-            self.returncode = int(started.count(run) <= failures)
-            recipe, language, _seeds, _settings = json.loads(run)
-            found = json.dumps({"seconds": 1.0, "valid": {"word_error_rate": 5.0}})
-            (tmp_path / f"{recipe}_{language}_seed1" / "result.json").write_text(found)
-
-        def poll(self) -> int:
-            return self.returncode
-
-    monkeypatch.setattr(published.subprocess, "Popen", Ended)
+    monkeypatch.setattr(published.subprocess, "Popen", ended(begun))
     pool.work(todo)
     assert len(started) == 2 * min(1 + failures, 2)
     assert set(pool.done) == (set(todo) if failures < 2 else set())
