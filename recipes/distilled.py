@@ -89,6 +89,8 @@ def made_up(words: Sequence[str], count: int, *, seed: int = 1) -> list[str]:
 
 def label(given: argparse.Namespace) -> None:
     """Writes the pairs to train on: those that are there, and made-up words as the models say them together."""
+    import torch
+
     import regard
     from regard.presets import load as preset
     from regard.search import SearchSettings
@@ -98,6 +100,7 @@ def label(given: argparse.Namespace) -> None:
     languages = {"source": given.source} if given.source else {}
     tables = merged(with_paths(tables, languages), {"data": languages})
     recipe = Recipe.read(merged(preset(name).tables if name else {}, tables), where=str(given.recipe))
+    torch.set_float32_matmul_precision("high")  # on a GPU: teachers differ by more than what that rounds
     translator = regard.load(given.models, device=given.device, engine="torch")
     pairs = [(unicodedata.normalize("NFC", pair.source), pair.target) for pair in recipe.source().pairs()]
     words = made_up([source for source, _ in pairs], given.words)

@@ -101,6 +101,14 @@ def test_the_operations_of_attention_are_what_they_tell_the_compiler(keys: int) 
 
 @needs_triton
 @needs_a_place
+def test_the_operation_of_rotary_positions_is_what_it_tells_the_compiler() -> None:
+    assert kernels.works("turning")
+    x, angles = torch.randn(2, 5, 96, device=DEVICE, requires_grad=True), torch.rand(2, 5, 8, device=DEVICE)
+    torch.library.opcheck(torch.ops.regard.turned, (x, angles.cos(), angles.sin(), 4, False))
+
+
+@needs_triton
+@needs_a_place
 def test_the_operations_of_the_loss_are_what_they_tell_the_compiler() -> None:
     assert kernels.works("loss")
     logits, labels = torch.randn(3, 50, device=DEVICE), torch.tensor([1, 4, 3], device=DEVICE)
@@ -256,12 +264,17 @@ class StatesOf(torch.nn.Module):
 @needs_triton
 @needs_a_place
 @pytest.mark.parametrize("way", ["half", "autocast"])
+@pytest.mark.parametrize("positions", ["interleaved", "rotary"])
 @pytest.mark.parametrize("attention_bias", [True, False])
-def test_a_whole_model_and_its_gradients_are_those_of_the_plain_way(attention_bias: bool, way: str) -> None:
-    model = transformer(d_model=128, heads=8, dtype=torch.float32, attention_bias=attention_bias).to(DEVICE)
+def test_a_whole_model_and_its_gradients_are_those_of_the_plain_way(
+    attention_bias: bool, positions: str, way: str
+) -> None:
+    sizes = {"d_model": 128, "heads": 8, "attention_bias": attention_bias, "positions": positions}
+    model = transformer(dtype=torch.float32, **sizes).to(DEVICE)
     ours, used = states_and_gradients(model, way)
     theirs, none = states_and_gradients(model, "plain")
-    assert used == ({"row_attention", "relu", "residual"} if way == "half" else {"row_attention"})
+    of_attention = {"row_attention", "turning"} if positions == "rotary" else {"row_attention"}
+    assert used == of_attention | ({"relu", "residual"} if way == "half" else set())
     assert not none
     loose = 0.1 if DEVICE == "cuda" else 0.02  # bf16, or fp16
     for our, their in zip(ours, theirs, strict=True):
@@ -285,6 +298,24 @@ def test_what_does_not_fit_the_kernel_goes_the_plain_way(way: dict[str, Any], mo
     with torch.set_grad_enabled("no gradient" not in way):
         assert fused.joint_attention(attention, x, x, allowed) is None
         assert attention(x, x, allowed).shape == x.shape
+
+
+@needs_triton
+@needs_a_place
+def test_layers_with_the_same_mask_share_its_spans(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[int] = []
+    way = fused.spans_of
+
+    def counted(allowed: Tensor, queries: int) -> Tensor:
+        asked.append(queries)
+        return way(allowed, queries)
+
+    monkeypatch.setattr(fused, "spans_of", counted)
+    model = transformer(d_model=128, heads=8, dtype=torch.float32, encoder_layers=3, decoder_layers=2).to(DEVICE)
+    for steps in (1, 2):
+        states_and_gradients(model, "half")
+        assert len(asked) == 3 * steps  # of the source, of the target, and of one over the other
+    assert len(fused._SPANS) == 0  # they are gone with their masks
 
 
 def test_compiled_code_goes_the_plain_way_where_a_kernel_does_not_work(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,6 +10,7 @@ from torch.nn import functional as F
 
 from kernel_inputs import DEVICE, HALF, attend, mask, needs_a_place, needs_triton, relu, residual, rows, seeded
 from regard import kernels
+from regard.models.positions import RotaryPositions
 from regard.training.loss import smoothed_cross_entropy
 
 
@@ -88,6 +89,29 @@ def test_programs_that_last_and_programs_for_each_head_give_the_same(monkeypatch
     monkeypatch.setattr(row_attention, "BACKWARD", row_attention.BACKWARD._replace(lasting=0))
     for one, other in zip(lasting, torch.autograd.grad(found, inputs, gradient), strict=True):
         assert torch.equal(one, other)
+
+
+@needs_triton
+@needs_a_place
+@pytest.mark.parametrize("dtype", [torch.float32, HALF])
+@pytest.mark.parametrize(("count", "width", "turned"), [(37, 16, 4), (64, 64, 2), (5, 128, 6)])
+def test_heads_that_are_turned_and_their_gradients_are_those_of_the_plain_way(
+    count: int, width: int, turned: int, dtype: torch.dtype
+) -> None:
+    assert kernels.works("turning")
+    torch.manual_seed(0)
+    x, gradient = (torch.randn(2, count, 6 * width, device=DEVICE).to(dtype).requires_grad_() for _ in range(2))
+    positions = torch.randint(60, (2, count), device=DEVICE)
+    turn = RotaryPositions(width, 100.0).turn(positions)
+    assert turn
+    found = torch.ops.regard.turned(x, turn.cosines, turn.sines, turned, False)
+    first, rest = x.double().split([turned * width, (6 - turned) * width], dim=-1)
+    expected = torch.cat([turn(first, turned), rest], dim=-1)
+    error = 1e-5 if dtype == torch.float32 else 1e-2
+    torch.testing.assert_close(found.double(), expected, rtol=error, atol=error)
+    (ours,), (theirs,) = (torch.autograd.grad(y, x, gradient.to(y.dtype)) for y in (found, expected))
+    torch.testing.assert_close(ours, theirs, rtol=error, atol=error)
+    assert found.is_contiguous()
 
 
 @needs_triton

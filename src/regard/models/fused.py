@@ -12,14 +12,16 @@ Shapes: B sentences, H heads, T queries, S keys, K width of a key and of a value
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import MutableMapping, Sequence
 from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
+from torch.utils.weak import WeakTensorKeyDictionary
 
 from regard.kernels import trusted, works
+from regard.models.positions import Turn, Turns
 
 if TYPE_CHECKING:
     from regard.models.transformer import MultiHeadAttention
@@ -29,6 +31,7 @@ _LONGEST_ROW = 128
 _WIDTHS = (16, 32, 64, 128)
 _NARROWEST, _WIDEST = 128, 1024  # of the sums that our kernel normalises
 _HALVES = (torch.bfloat16, torch.float16)
+_SPANS: MutableMapping[Tensor, Tensor] = WeakTensorKeyDictionary()  # of masks, as long as they live
 
 
 def fused_attention(query: Tensor, key: Tensor, value: Tensor, allowed: Tensor | None) -> Tensor:
@@ -43,7 +46,9 @@ def fused_attention(query: Tensor, key: Tensor, value: Tensor, allowed: Tensor |
     return F.scaled_dot_product_attention(query, key, value, attn_mask=allowed)
 
 
-def joint_attention(attention: MultiHeadAttention, x: Tensor, memory: Tensor, allowed: Tensor) -> Tensor | None:
+def joint_attention(
+    attention: MultiHeadAttention, x: Tensor, memory: Tensor, allowed: Tensor, turns: Turns = (None, None)
+) -> Tensor | None:
     """[B, T, D], [B, S, D] and [B, 1, T or 1, S] -> [B, T, H * K] what all heads found, before W^O.
 
     The keys that a query may look at must be neighbours, as those of its sentence in a row are. None says that this is
@@ -53,12 +58,17 @@ def joint_attention(attention: MultiHeadAttention, x: Tensor, memory: Tensor, al
         return None
     if not ((x.dtype in _HALVES or torch.is_autocast_enabled(x.device.type)) and works("row_attention")):
         return None
+    of_x, of_memory = turns
+    if of_x is not None and not works("turning"):
+        return None
     telling = None
     if x is memory:
-        asking = _side_by_side(x, (attention.query, attention.key, attention.value))
+        asking = _turned(_side_by_side(x, (attention.query, attention.key, attention.value)), of_x, 2 * attention.heads)
     else:
-        asking, telling = attention.query(x), _side_by_side(memory, (attention.key, attention.value))
-    answers: Tensor = torch.ops.regard.row_attention(asking, telling, spans_of(allowed, x.size(1)), attention.heads)[0]
+        asking = _turned(attention.query(x), of_x, attention.heads)
+        telling = _turned(_side_by_side(memory, (attention.key, attention.value)), of_memory, attention.heads)
+    spans = _known_spans(allowed, x.size(1))
+    answers: Tensor = torch.ops.regard.row_attention(asking, telling, spans, attention.heads)[0]
     return answers
 
 
@@ -71,6 +81,15 @@ def spans_of(allowed: Tensor, queries: int) -> Tensor:
     first = torch.where(allowed, place, allowed.size(3)).amin(3)
     beyond = torch.where(allowed, place + 1, 0).amax(3)
     return (first + (beyond << 16)).squeeze(1).expand(-1, queries)
+
+
+def _known_spans(allowed: Tensor, queries: int) -> Tensor:
+    """The same, computed once for all layers that have this mask; compiled code sees for itself that it is the same."""
+    if torch.compiler.is_compiling():
+        return spans_of(allowed, queries)
+    if allowed not in _SPANS:
+        _SPANS[allowed] = spans_of(allowed, queries)
+    return _SPANS[allowed]
 
 
 def fused_activation(x: Tensor, linear: nn.Linear, activation: nn.Module) -> Tensor:
@@ -93,6 +112,14 @@ def fused_residual(x: Tensor, y: Tensor, norm: nn.LayerNorm, dropout: nn.Dropout
     else:
         normalised = norm(x + dropout(y))
     return normalised
+
+
+def _turned(joined: Tensor, turn: Turn | None, heads: int) -> Tensor:
+    """[..., M * K] -> the same, the first heads turned by rotary positions, if there are any."""
+    if turn is None:
+        return joined
+    turned: Tensor = torch.ops.regard.turned(joined, turn.cosines, turn.sines, heads, False)
+    return turned
 
 
 def _learns_on_a_gpu(x: Tensor) -> bool:

@@ -333,7 +333,7 @@ class MultiHeadAttention(nn.Module):
         if isinstance(allowed, Blocks):
             query, key = self._turned(self.query(x), of_x), self._turned(self.key(memory), of_memory)
             return self.output(allowed.attend(query, key, self.value(memory)))
-        heads = joint_attention(self, x, memory, allowed) if of_x is None else None
+        heads = joint_attention(self, x, memory, allowed, turns)
         if heads is None:
             return self.attend(x, *self.keys_and_values(memory, of_memory), allowed, of_x)
         return self.output(heads)
