@@ -23,6 +23,7 @@ from torch.nn import functional as F
 
 from regard.kernels import works
 from regard.models.fused import spans_of
+from regard.models.positions import RotaryPositions, Turn
 from regard.training.loss import smoothed_cross_entropy
 
 SETS, TURNS, SMOOTHING, DROPOUT = 3, 15, 0.1, 0.1
@@ -66,6 +67,23 @@ def attention(shapes: Shapes, heads: int, width: int) -> Case:
 
     sets = [[_drawn((shapes.rows, shapes.length, 3 * heads * width), shapes)] for _ in range(SETS)]
     return Case(f"attention, {heads} heads of {width}", "row_attention", ours, plain, sets, [mask])
+
+
+def turning(shapes: Shapes, heads: int, width: int) -> Case:
+    positions = torch.arange(shapes.length, device=shapes.device).expand(shapes.rows, -1) % 28
+    turn = RotaryPositions(width, 10_000.0).turn(positions)
+    assert turn
+
+    def ours(joined: Tensor, cosines: Tensor, sines: Tensor) -> Tensor:
+        found: Tensor = torch.ops.regard.turned(joined, cosines, sines, 2 * heads, False)
+        return found
+
+    def plain(joined: Tensor, cosines: Tensor, sines: Tensor) -> Tensor:
+        turned, values = joined.split([2 * heads * width, heads * width], dim=-1)
+        return torch.cat([Turn(cosines, sines)(turned, 2 * heads), values], dim=-1)
+
+    sets = [[_drawn((shapes.rows, shapes.length, 3 * heads * width), shapes)] for _ in range(SETS)]
+    return Case(f"rotary positions, {heads} heads of {width}", "turning", ours, plain, sets, [*turn])
 
 
 def loss(shapes: Shapes) -> Case:
@@ -192,6 +210,7 @@ def main() -> None:
     cases: list[Callable[[], Case]] = [
         lambda: attention(shapes, *((2, 16) if tiny else (8, 64))),
         lambda: attention(shapes, *((4, 16) if tiny else (16, 64))),
+        lambda: turning(shapes, *((2, 16) if tiny else (8, 64))),
         *(lambda width=width: relu(shapes, width) for width in ((32,) if tiny else (512, 1024))),  # type: ignore[misc]
         lambda: loss(shapes),
         *(lambda width=width: projected_loss(shapes, width) for width in ((32,) if tiny else (512, 1024))),  # type: ignore[misc]

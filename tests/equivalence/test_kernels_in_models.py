@@ -226,7 +226,7 @@ def test_a_model_learns_the_same_with_kernels_and_without(monkeypatch: pytest.Mo
             lost = LossOf(model, label_smoothing=0.1)(batch)
         found.append([*lost, *torch.autograd.grad(lost.smoothed, list(model.parameters()))])
     for plain, ours in zip(*found, strict=True):
-        torch.testing.assert_close(ours, plain, rtol=0.05, atol=0.05 * float(plain.abs().max()))
+        assert_near(ours, plain)
 
 
 BATCH = [[([3, 4, 5], [6, 7]), ([8, 9], [10, 11, 12])], [([5], [3, 3])]]
@@ -276,10 +276,20 @@ def test_a_whole_model_and_its_gradients_are_those_of_the_plain_way(
     of_attention = {"row_attention", "turning"} if positions == "rotary" else {"row_attention"}
     assert used == of_attention | ({"relu", "residual"} if way == "half" else set())
     assert not none
-    loose = 0.1 if DEVICE == "cuda" else 0.02  # bf16, or fp16
     for our, their in zip(ours, theirs, strict=True):
-        error = loose * float(their.abs().max()) + loose / 4  # biases of keys have no gradient but what rounding makes
-        torch.testing.assert_close(our.float(), their, rtol=loose, atol=error)
+        if DEVICE == "cuda":
+            assert_near(our, their)
+        else:
+            error = 0.02 * float(their.abs().max()) + 0.005  # biases of keys have no gradient but what rounding makes
+            torch.testing.assert_close(our.float(), their, rtol=0.02, atol=error)
+
+
+def assert_near(ours: Tensor, theirs: Tensor) -> None:
+    """As near as bf16 is to float32 in the plain way, too: a ReLU that is cut in one and not in the other moves single
+    numbers by a fifth of the largest.
+    """
+    error, size = (float(tensor.float().norm()) for tensor in (ours.float() - theirs, theirs))
+    assert error < 0.2 * size + 0.01 * ours.numel() ** 0.5
 
 
 @needs_triton
@@ -358,6 +368,6 @@ def test_on_a_gpu_a_residual_goes_through_the_kernel(p: float, monkeypatch: pyte
 
 
 @pytest.mark.skipif(find_spec("triton") is not None, reason="Triton is installed")
-@pytest.mark.parametrize("name", ["row_attention", "relu", "residual", "loss", "projected_loss"])
+@pytest.mark.parametrize("name", ["row_attention", "turning", "relu", "residual", "loss", "projected_loss"])
 def test_without_triton_no_kernel_works_and_nobody_is_warned(name: str) -> None:
     assert not kernels.works(name)
