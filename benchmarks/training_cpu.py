@@ -12,6 +12,7 @@ models of `training_parts`: torch.nn.Transformer as PyTorch's tutorial uses it; 
 best; and so once more with only the dropout that ours and Marian have, none within attention and feed-forward networks.
 All compute in float32. Where products in bf16 work here and are faster, there is a second contest, in which all compute
 in bf16: ours by `training.precision="bf16"`, the peers by PyTorch's autocast; ours in float32 stands beside them.
+Last comes what no program can do without: the matrix products of a step and nothing else, once for each real token.
 `--kept-memory` also lets the peers keep freed memory, as `regard train` does; a plain loop does not.
 """
 
@@ -44,6 +45,7 @@ from regard.training.optimisation import Optimisation
 from regard.training.precision import Precision
 from regard.training.probes import bf16_beside_float32
 from regard.training.settings import TrainingSettings
+from training_parts import products
 from training_parts.peers import Make, Marian, Peer, TorchTransformer, TutorialTransformer, WithLoss
 from training_parts.scale import DROPOUT
 
@@ -63,7 +65,8 @@ PEERS: dict[str, Make] = {
     "torch.nn": partial(TorchTransformer, as_it_comes=True),
     "torch.nn with less dropout": TorchTransformer,
 }
-PROGRAMS = ("Regard", *(f"{peer}, {order}" for peer in PEERS for order in ORDERS))
+PRODUCTS = "its matrix products alone"
+PROGRAMS = ("Regard", *(f"{peer}, {order}" for peer in PEERS for order in ORDERS), PRODUCTS)
 BF16 = " in bf16"
 CONTESTS = {"float32": PROGRAMS, "bf16": (*(f"{program}{BF16}" for program in PROGRAMS), "Regard")}
 WARM_UP, ROUND = 24_576, 8_192  # target tokens: at first, memory is new and products are made ready for each shape
@@ -99,16 +102,20 @@ def padded_batches(corpus: StoredCorpus, size: int, *, order: str) -> list[Batch
     return batches
 
 
+def packed_batches(corpus: StoredCorpus, size: int) -> Iterator[Batch]:
+    """As ours trains on them."""
+    return (batch for batch, _ in Loader(corpus, LoaderSettings(batch_tokens=size, row_lengths=(64, 128))).batches())
+
+
 def ours(corpus: StoredCorpus, size: int, precision: Precision) -> Step:
     optimisation = Optimisation(
         Transformer(SETTINGS), TrainingSettings(), device=torch.device("cpu"),
         precision=precision, processes=Processes(), say=print,
     )  # fmt: skip
-    stream = Loader(corpus, LoaderSettings(batch_tokens=size, row_lengths=(64, 128))).batches()
-    numbers = iter(range(1, 10**9))
+    stream, numbers = packed_batches(corpus, size), iter(range(1, 10**9))
 
     def step() -> int:
-        batch, _ = next(stream)
+        batch = next(stream)
         optimisation.step(batch, number=next(numbers), rate=1e-4)
         return batch.tokens
 
@@ -151,6 +158,8 @@ def work(program: str, folder: str, size: int, kept_memory: bool, answers: Conne
     precision = Precision("bf16", torch.bfloat16, "") if rounded else Precision("float32", None, "")
     if program == "Regard":
         step = ours(corpus, size, precision)
+    elif program == PRODUCTS:
+        step = products.step_of(SETTINGS, packed_batches(corpus, size), precision.dtype or torch.float32)
     else:
         name, _, order = program.partition(", ")
         batches = padded_batches(corpus, size, order=order)
