@@ -239,6 +239,8 @@ class Pool:
                 told = time.monotonic()
                 steps = " ".join(f"{run.name}:{_last_step(self.arguments.out / run.name)}" for run in self.running)
                 print(f"{self.minutes():5.1f} min  {len(self.waiting)} waiting  {steps}", flush=True)
+        for run in self.waiting:
+            print(f"{run.name}: not done, since what it needs failed.", flush=True)
 
     def minutes(self) -> float:
         """Since the beginning."""

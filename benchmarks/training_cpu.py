@@ -12,7 +12,8 @@ models of `training_parts`: torch.nn.Transformer as PyTorch's tutorial uses it; 
 best; and so once more with only the dropout that ours and Marian have, none within attention and feed-forward networks.
 All compute in float32. Where products in bf16 work here and are faster, there is a second contest, in which all compute
 in bf16: ours by `training.precision="bf16"`, the peers by PyTorch's autocast; ours in float32 stands beside them.
-Last comes what no program can do without: the matrix products of a step and nothing else, once for each real token.
+After each contest comes what no program can do without: the matrix products of a step and nothing else, once for each
+real token.
 `--kept-memory` also lets the peers keep freed memory, as `regard train` does; a plain loop does not.
 """
 
@@ -66,9 +67,12 @@ PEERS: dict[str, Make] = {
     "torch.nn with less dropout": TorchTransformer,
 }
 PRODUCTS = "its matrix products alone"
-PROGRAMS = ("Regard", *(f"{peer}, {order}" for peer in PEERS for order in ORDERS), PRODUCTS)
+PROGRAMS = ("Regard", *(f"{peer}, {order}" for peer in PEERS for order in ORDERS))
 BF16 = " in bf16"
-CONTESTS = {"float32": PROGRAMS, "bf16": (*(f"{program}{BF16}" for program in PROGRAMS), "Regard")}
+CONTESTS = {  # of which each is run by itself: all programs of one are in memory at once
+    "float32": (PROGRAMS, ("Regard", PRODUCTS)),
+    "bf16": ((*(f"{program}{BF16}" for program in PROGRAMS), "Regard"), (f"Regard{BF16}", f"{PRODUCTS}{BF16}")),
+}
 WARM_UP, ROUND = 24_576, 8_192  # target tokens: at first, memory is new and products are made ready for each shape
 Step = Callable[[], int]  # trains on one batch, and says how many target tokens it had
 
@@ -176,10 +180,11 @@ def measure(
 ) -> dict[str, list[float]]:
     """Target tokens a second of each program in each round; the first round is for warming up."""
     context = get_context("spawn")
-    ends = {}
+    ends, processes = {}, []
     for program in programs:
         ends[program], other = context.Pipe()
-        context.Process(target=work, args=(program, folder, size, kept_memory, other), daemon=True).start()
+        processes.append(context.Process(target=work, args=(program, folder, size, kept_memory, other), daemon=True))
+        processes[-1].start()
     speeds: dict[str, list[float]] = {program: [] for program in programs}
     for tokens in (WARM_UP, *[ROUND] * rounds):
         for program, end in ends.items():
@@ -188,6 +193,8 @@ def measure(
         print(f"{size} tokens a batch:", *(f"{name} {values[-1]:,.0f};" for name, values in speeds.items()), flush=True)
     for end in ends.values():
         end.send(0)
+    for process in processes:
+        process.join()  # and its memory is free for the next ones
     return {program: values[1:] for program, values in speeds.items()}
 
 
@@ -211,8 +218,9 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary) / "corpus"
         store(folder, list(zip(*encoded, strict=True)), begin=0, end=1, vocabulary=8_000)
-        for size, precision in product(map(int, options.sizes.split(",")), asked):
-            speeds = measure(CONTESTS[precision], str(folder), size, options.rounds, kept_memory=options.kept_memory)
+        contests = [programs for precision in asked for programs in CONTESTS[precision]]
+        for size, programs in product(map(int, options.sizes.split(",")), contests):
+            speeds = measure(programs, str(folder), size, options.rounds, kept_memory=options.kept_memory)
             medians = {name: statistics.median(values) for name, values in speeds.items()}
             for name, median in medians.items():
                 table.add_row(f"{size:,}", name, f"{median:,.0f}", f"{next(iter(medians.values())) / median:.2f} x")

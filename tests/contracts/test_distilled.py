@@ -208,6 +208,7 @@ def test_the_benchmark_trains_teachers_first_and_what_they_teach_when_their_word
         assert "| ensemble of 2 |" in capsys.readouterr().out
     else:
         assert sorted(started) == sorted([*teachers, teachers[-1], alone])  # it was tried twice
+        assert capsys.readouterr().out.count("not done, since what it needs failed") == 1 + len(taught)
 
 
 @pytest.mark.parametrize("failures", [0, 1, 5])
