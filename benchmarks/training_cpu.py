@@ -13,8 +13,8 @@ best; and so once more with only the dropout that ours and Marian have, none wit
 All compute in float32. Where products in bf16 work here and are faster, there is a second contest, in which all compute
 in bf16: ours by `training.precision="bf16"`, the peers by PyTorch's autocast; ours in float32 stands beside them.
 After each contest comes what no program can do without: the matrix products of a step and nothing else, once for each
-real token.
-`--kept-memory` also lets the peers keep freed memory, as `regard train` does; a plain loop does not.
+real token; `--without-peers` measures only that. `--kept-memory` also lets the peers keep freed memory, as `regard
+train` does; a plain loop does not.
 """
 
 import argparse
@@ -163,7 +163,7 @@ def work(program: str, folder: str, size: int, kept_memory: bool, answers: Conne
     if program == "Regard":
         step = ours(corpus, size, precision)
     elif program == PRODUCTS:
-        step = products.step_of(SETTINGS, packed_batches(corpus, size), precision.dtype or torch.float32)
+        step = products.step_of(Transformer(SETTINGS), packed_batches(corpus, size), precision.dtype or torch.float32)
     else:
         name, _, order = program.partition(", ")
         batches = padded_batches(corpus, size, order=order)
@@ -204,6 +204,7 @@ def main() -> None:
     parser.add_argument("--sizes", default="2048,8192")
     parser.add_argument("--precisions", default="float32,bf16")
     parser.add_argument("--kept-memory", action="store_true")
+    parser.add_argument("--without-peers", action="store_true")
     options = parser.parse_args()
     sources, targets = lines("en"), lines("de")
     tokenisers = train(sources, targets, TokeniserSettings(vocabulary=8_000))
@@ -218,7 +219,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary) / "corpus"
         store(folder, list(zip(*encoded, strict=True)), begin=0, end=1, vocabulary=8_000)
-        contests = [programs for precision in asked for programs in CONTESTS[precision]]
+        contests = [programs for name in asked for programs in CONTESTS[name][int(options.without_peers) :]]
         for size, programs in product(map(int, options.sizes.split(",")), contests):
             speeds = measure(programs, str(folder), size, options.rounds, kept_memory=options.kept_memory)
             medians = {name: statistics.median(values) for name, values in speeds.items()}

@@ -18,10 +18,10 @@ from regard.batches.rows import batch_of
 def parts() -> Any:
     sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
     try:
-        from training_parts import breakdown, corpora, ours, peers, scale, work
+        from training_parts import breakdown, corpora, ours, peers, products, scale, work
     finally:
         sys.path.pop(0)
-    modules = breakdown, corpora, ours, peers, scale, work
+    modules = breakdown, corpora, ours, peers, products, scale, work
     return {module.__name__.rpartition(".")[2]: module for module in modules}
 
 
@@ -51,6 +51,20 @@ def test_operations_are_those_that_pytorch_counts(parts: Any) -> None:
     with FlopCounterMode(display=False) as seen:
         Transformer(settings).eval()(batch).sum().backward()  # training on a processor counts otherwise
     assert seen.get_total_flops() == pytest.approx(counted.output + counted.products + counted.attention, rel=0.02)
+
+
+def test_the_products_alone_are_all_products_that_are_counted_but_those_of_attention(parts: Any) -> None:
+    from torch.utils.flop_counter import FlopCounterMode
+
+    from regard.models.transformer import Transformer
+
+    settings = parts["scale"].TINY.settings("base", dropout=0.0)
+    batch = batch_of([[([5] * 31, [6] * 63)]], begin=0, end=1)  # and an end each: round numbers
+    counted = parts["work"].operations(settings, np.array([32]), np.array([64]))
+    step = parts["products"].step_of(Transformer(settings), iter([batch]), torch.float32)
+    with FlopCounterMode(display=False) as seen:
+        assert step() == 64
+    assert seen.get_total_flops() == counted.output + counted.products
 
 
 def test_the_made_up_sentences_have_the_lengths_of_wmt(parts: Any) -> None:

@@ -22,7 +22,7 @@ from regard.batches.rows import Batch
 from regard.kernels import compiling
 from regard.models import fused
 from regard.models.dropout import Dropout
-from regard.models.transformer import Transformer, backwards, may_look
+from regard.models.transformer import FeedForward, Transformer, backwards, may_look
 from regard.training import loss as losses
 from regard.training.loss import LossOf
 from regard.training.precision import Rounded
@@ -213,20 +213,33 @@ def test_spans_are_the_masks_of_rows(data: st.DataObject) -> None:
         assert torch.equal((place >= spans % 2**16) & (place < spans // 2**16), allowed)
 
 
+def decided(model: Transformer) -> Transformer:
+    """The model, its ReLUs far from where they cut: else what rounds differently cuts differently, by chance, which
+    moves gradients of PyTorch's own way in bf16 by up to half of the largest.
+    """
+    with torch.no_grad():
+        for module in model.modules():
+            if isinstance(module, FeedForward):
+                module.inner.weight.mul_(0.25)
+                module.inner.bias.copy_(torch.tensor([1.0, -1.0]).repeat(module.inner.out_features // 2))
+    return model
+
+
 @needs_triton
 @pytest.mark.skipif(DEVICE == "cpu", reason="no GPU")
-def test_a_model_learns_the_same_with_kernels_and_without(monkeypatch: pytest.MonkeyPatch) -> None:
-    model = transformer(d_model=64, heads=4, dtype=torch.float32).cuda()
+@pytest.mark.parametrize("half", [torch.bfloat16, torch.float16])
+def test_a_model_learns_the_same_with_kernels_and_without(half: torch.dtype, monkeypatch: pytest.MonkeyPatch) -> None:
+    model = decided(transformer(seed=8, d_model=64, heads=4, dtype=torch.float32)).cuda()
     batch = packed([[([3, 4, 5], [6, 7]), ([8, 9], [10, 11, 12])], [([5], [3, 3])]]).to(DEVICE)
     found = []
     for answer in (lambda _: False, kernels.works):
         monkeypatch.setattr(fused, "works", answer)
         monkeypatch.setattr(losses, "works", answer)
-        with torch.autocast(DEVICE, dtype=HALF):
+        with torch.autocast(DEVICE, dtype=half):
             lost = LossOf(model, label_smoothing=0.1)(batch)
         found.append([*lost, *torch.autograd.grad(lost.smoothed, list(model.parameters()))])
     for plain, ours in zip(*found, strict=True):
-        assert_near(ours, plain)
+        torch.testing.assert_close(ours, plain, rtol=0.05, atol=0.05 * float(plain.abs().max()))
 
 
 BATCH = [[([3, 4, 5], [6, 7]), ([8, 9], [10, 11, 12])], [([5], [3, 3])]]
@@ -270,26 +283,16 @@ def test_a_whole_model_and_its_gradients_are_those_of_the_plain_way(
     attention_bias: bool, positions: str, way: str
 ) -> None:
     sizes = {"d_model": 128, "heads": 8, "attention_bias": attention_bias, "positions": positions}
-    model = transformer(dtype=torch.float32, **sizes).to(DEVICE)
+    model = decided(transformer(dtype=torch.float32, **sizes)).to(DEVICE)
     ours, used = states_and_gradients(model, way)
     theirs, none = states_and_gradients(model, "plain")
     of_attention = {"row_attention", "turning"} if positions == "rotary" else {"row_attention"}
     assert used == of_attention | ({"relu", "residual"} if way == "half" else set())
     assert not none
+    loose = 0.1 if DEVICE == "cuda" else 0.02  # bf16, or fp16
     for our, their in zip(ours, theirs, strict=True):
-        if DEVICE == "cuda":
-            assert_near(our, their)
-        else:
-            error = 0.02 * float(their.abs().max()) + 0.005  # biases of keys have no gradient but what rounding makes
-            torch.testing.assert_close(our.float(), their, rtol=0.02, atol=error)
-
-
-def assert_near(ours: Tensor, theirs: Tensor) -> None:
-    """As near as bf16 is to float32 in the plain way, too: a ReLU that is cut in one and not in the other moves single
-    numbers by a fifth of the largest.
-    """
-    error, size = (float(tensor.float().norm()) for tensor in (ours.float() - theirs, theirs))
-    assert error < 0.2 * size + 0.01 * ours.numel() ** 0.5
+        error = loose * float(their.abs().max()) + loose / 4  # biases of keys have no gradient but what rounding makes
+        torch.testing.assert_close(our.float(), their, rtol=loose, atol=error)
 
 
 @needs_triton
