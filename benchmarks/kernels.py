@@ -22,8 +22,8 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from regard.kernels import works
-from regard.models.fused import spans_of
-from regard.models.positions import RotaryPositions, Turn
+from regard.models.fast.gpu import spans_of
+from regard.models.parts.positions import RotaryPositions, Turn
 from regard.training.loss import smoothed_cross_entropy
 
 SETS, TURNS, SMOOTHING, DROPOUT = 3, 15, 0.1, 0.1

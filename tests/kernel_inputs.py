@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from regard.models.fused import spans_of
+from regard.models.fast.gpu import spans_of
 from regard.models.transformer import backwards, may_look
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor, nn
 
 from regard.batches.rows import Batch
-from regard.models.blocks import ROUND
+from regard.models.fast.blocks import ROUND
 from regard.models.transformer import Transformer
 
 

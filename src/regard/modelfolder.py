@@ -29,7 +29,7 @@ from torch import Tensor
 
 from regard import models, shipped
 from regard.errors import ModelFolderError
-from regard.models.verbs import Model
+from regard.models.protocols import Model
 from regard.settings import Settings
 from regard.storage import packed, unpacked
 from regard.version import __version__

@@ -15,7 +15,7 @@ from regard.insight.page import First, write_page
 from regard.insight.sample import Sample
 from regard.insight.tables import heads_page
 from regard.insight.tables import write_page as write_table
-from regard.models.verbs import AttentionName
+from regard.models.protocols import AttentionName
 from regard.text import corpus
 from regard.text.pairs import Languages
 from regard.translation.translator import Translator

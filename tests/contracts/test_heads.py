@@ -16,7 +16,7 @@ from regard.insight.heads import by_column, head_statistics
 from regard.insight.knockout import Effect, KnockOut, bleus, knock_out, losses
 from regard.insight.sample import Sample
 from regard.insight.tables import heads_page, knock_out_page
-from regard.models.verbs import AttentionName, Lookup
+from regard.models.protocols import AttentionName, Lookup
 from regard.search import SearchSettings
 from regard.text.pairs import Pair
 from regard.translation.engines.torch import TorchEngine

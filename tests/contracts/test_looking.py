@@ -25,7 +25,7 @@ from regard.insight.figure import figure
 from regard.insight.page import LARGEST, page
 from regard.insight.png import write_png
 from regard.insight.words import END, START, Tokens, by_words
-from regard.models.verbs import AttentionName, Lookup
+from regard.models.protocols import AttentionName, Lookup
 from regard.translation.translator import Translator
 
 

@@ -10,7 +10,7 @@ import torch
 
 from regard import SettingsError
 from regard.batches.rows import Batch
-from regard.models.positions import RotaryPositions
+from regard.models.parts.positions import RotaryPositions
 from regard.models.transformer import Transformer, TransformerSettings
 from small import packed, padded, transformer
 

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from regard.batches.rows import Batch
 from regard.models import blocks
-from regard.models.blocks import RealTokens, padding_is_left_out
+from regard.models.fast.blocks import RealTokens, padding_is_left_out
 from regard.models.transformer import Transformer
 from regard.training import loss as losses
 from regard.training.loss import LeanCrossEntropy, LossOf, ProjectedCrossEntropy, Room, smoothed_cross_entropy

@@ -21,7 +21,7 @@ from regard import kernels
 from regard.batches.rows import Batch
 from regard.kernels import compiling
 from regard.models import fused
-from regard.models.dropout import Dropout
+from regard.models.fast.dropout import Dropout
 from regard.models.transformer import FeedForward, Transformer, backwards, may_look
 from regard.training import loss as losses
 from regard.training.loss import LossOf

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from baselines import MODELS, model
 from regard.models import packed as room
-from regard.models.packed import PackedEmbedding, PackedLinear, can_pack, pack
+from regard.models.fast.packing import PackedEmbedding, PackedLinear, can_pack, pack
 from regard.search.driver import _closed_ranks
 from small import options, padded, transformer
 

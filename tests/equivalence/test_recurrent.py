@@ -9,7 +9,7 @@ from torch.nn import functional as F
 from torch.nn.utils.parametrizations import weight_norm
 
 from baselines import model
-from regard.models.convolutional import Convolution
+from regard.models.parts.convolutions import Convolution
 from regard.models.recurrent import Attention, RecurrentSettings, Source
 from small import padded
 

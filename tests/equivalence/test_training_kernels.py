@@ -10,7 +10,7 @@ from torch.nn import functional as F
 
 from kernel_inputs import DEVICE, HALF, attend, mask, needs_a_place, needs_triton, relu, residual, rows, seeded
 from regard import kernels
-from regard.models.positions import RotaryPositions
+from regard.models.parts.positions import RotaryPositions
 from regard.training.loss import smoothed_cross_entropy
 
 

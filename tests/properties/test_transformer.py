@@ -9,9 +9,9 @@ from torch.nn import functional as F
 
 from regard.batches.rows import Batch, Rows, rows_of
 from regard.insight.capture import Head, watch, without
-from regard.models.dropout import Dropout
+from regard.models.fast.dropout import Dropout
 from regard.models.transformer import Transformer
-from regard.models.verbs import AttentionName
+from regard.models.protocols import AttentionName
 from small import END, VOCABULARY, options, packed, padded, pairs, sentences, transformer, words
 
 

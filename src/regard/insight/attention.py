@@ -18,7 +18,7 @@ from torch import Tensor
 
 from regard.insight.capture import Head
 from regard.insight.words import Tokens, by_words
-from regard.models.verbs import AttentionName, Lookup
+from regard.models.protocols import AttentionName, Lookup
 
 SOURCE_KIND = "decoder-source"  # the attention that alignments are made of
 _MATCHES = 1e-3  # how far log-weights may lie from scores that they are said to come from

@@ -21,7 +21,7 @@ import torch
 from torch import Tensor
 
 from regard.errors import SettingsError
-from regard.models.verbs import AttentionName, Lookup, Observable, Observer
+from regard.models.protocols import AttentionName, Lookup, Observable, Observer
 
 
 class Attending(Protocol):

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from regard.insight.attention import Attention
-from regard.models.verbs import AttentionName
+from regard.models.protocols import AttentionName
 
 STEPS = 2048  # of a logarithm, for 1
 NOTHING = 65_535

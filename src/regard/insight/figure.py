@@ -10,7 +10,7 @@ from regard.errors import SettingsError
 from regard.insight.attention import SOURCE_KIND, Attention
 from regard.insight.capture import Head
 from regard.insight.drawing import Panel, heat_map, small_multiples
-from regard.models.verbs import AttentionName
+from regard.models.protocols import AttentionName
 from regard.text.files import replacing
 
 

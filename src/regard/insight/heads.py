@@ -20,7 +20,7 @@ from regard.insight.capture import Head, merged, watch
 from regard.insight.look import refuse_without_attention
 from regard.insight.sample import Sample
 from regard.insight.words import Tokens, by_words, is_punctuation, tokens_of
-from regard.models.verbs import AttentionName, Model
+from regard.models.protocols import AttentionName, Model
 from regard.tokens.tokeniser import Tokeniser
 
 COLUMNS = {

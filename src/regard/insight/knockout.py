@@ -21,7 +21,7 @@ from regard.batches.rows import Batch, Rows, rows_of
 from regard.insight.capture import Head, heads_of, observing
 from regard.insight.look import refuse_without_attention
 from regard.insight.sample import Sample
-from regard.models.verbs import AttentionName, Lookup, Model, State
+from regard.models.protocols import AttentionName, Lookup, Model, State
 from regard.search import Request, SearchSettings, build, decode
 
 ALLOWED = (0.0, 0.01)  # how much more loss is allowed, as a share, where it is told how many heads can go

@@ -16,7 +16,7 @@ from regard.errors import SettingsError, TextError
 from regard.insight.attention import Attention
 from regard.insight.capture import Head, merged, watch, without
 from regard.insight.words import tokens_of
-from regard.models.verbs import Lookup, Model
+from regard.models.protocols import Lookup, Model
 from regard.search import Request, SearchSettings, build, decode
 from regard.tokens import Tokenisers
 from regard.translation.engines.engine import Engine

@@ -8,7 +8,7 @@ from pkgutil import iter_modules
 from typing import Any
 
 from regard.errors import SettingsError
-from regard.models.verbs import Architecture, Model
+from regard.models.protocols import Architecture, Model
 from regard.settings import Settings, nearest
 
 __all__ = ["architecture", "architectures", "build", "read_settings"]

@@ -19,12 +19,11 @@ from pydantic import Field, NonNegativeInt, PositiveFloat, PositiveInt, model_va
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from regard.models.convolutional import Convolution, matrices
-from regard.models.dropout import Dropout
-from regard.models.linear import projection
-from regard.models.state import Kept, started
-from regard.models.verbs import Architecture, AttentionName, Batch, Observable, Rows
-from regard.models.words import WordModel, Words, WordSettings
+from regard.models.parts.convolutions import Convolution, matrices
+from regard.models.parts.embeddings import WordModel, Words, WordSettings, output_weight
+from regard.models.parts.linear import projection
+from regard.models.parts.named_state import Kept, started
+from regard.models.protocols import Architecture, AttentionName, Batch, Observable, Rows
 
 
 class ByteNetSettings(WordSettings):
@@ -58,7 +57,7 @@ class ByteNet(WordModel):
         super().__init__()
         self.settings = settings
         self.words = Words(settings)
-        self.dropout = Dropout(settings.dropout)
+        self.dropout = nn.Dropout(settings.dropout)
         self.encoder = Stack(settings, sets=settings.encoder_sets, backwards=False)
         self.stand = projection(2 * settings.d_model, settings.d_model)
         self.decoder = Stack(settings, sets=settings.decoder_sets, backwards=True)
@@ -145,7 +144,7 @@ class Block(nn.Module):
         self.narrow = projection(width, inner)
         self.wide = Convolution(inner, inner, kernel=settings.kernel, dilation=dilation, backwards=backwards, gain=2.0)
         self.back = projection(inner, width)
-        self.dropout = Dropout(settings.dropout)
+        self.dropout = nn.Dropout(settings.dropout)
 
     def forward(self, x: Tensor, real: Tensor | None) -> Tensor:
         """[B, T, D] -> [B, T, D]."""
@@ -180,4 +179,4 @@ class Output(nn.Module):
         return self.outer(self.inner(self.norm(x)).relu())
 
 
-ARCHITECTURE = Architecture(ByteNetSettings, ByteNet, shares_rows=False)
+ARCHITECTURE = Architecture(ByteNetSettings, ByteNet, shares_rows=False, output_weight=output_weight)

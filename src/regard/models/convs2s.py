@@ -18,11 +18,17 @@ from pydantic import PositiveInt, model_validator
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from regard.models.convolutional import Convolution, matrices
-from regard.models.dropout import Dropout
-from regard.models.state import Kept, started
-from regard.models.verbs import Architecture, AttentionName, Batch, Lookup, Observer, Rows
-from regard.models.words import LimitedPositions, WordModel, Words, WordSettings, something_to_see
+from regard.models.parts.convolutions import Convolution, matrices
+from regard.models.parts.embeddings import (
+    LimitedPositions,
+    WordModel,
+    Words,
+    WordSettings,
+    output_weight,
+    something_to_see,
+)
+from regard.models.parts.named_state import Kept, started
+from regard.models.protocols import Architecture, AttentionName, Batch, Lookup, Observer, Rows
 
 _HALF = math.sqrt(0.5)
 _SMALL = 0.1  # section 3.5: vectors of words and positions start so small that attention starts out even
@@ -62,7 +68,7 @@ class ConvS2S(WordModel):
         self.words = Words(settings)
         self.source_positions = LimitedPositions(settings.learned_positions, settings.d_model)
         self.target_positions = LimitedPositions(settings.learned_positions, settings.d_model)
-        self.dropout = Dropout(settings.dropout)
+        self.dropout = nn.Dropout(settings.dropout)
         self.encoder = Encoder(settings)
         self.decoder = Decoder(settings)
 
@@ -111,7 +117,7 @@ class Encoder(nn.Module):
         layers = (_gated(settings, backwards=False) for _ in range(settings.encoder_layers))
         self.layers = cast("Sequence[Convolution]", nn.ModuleList(layers))
         self.last = _map(settings.width, settings.d_model, settings)
-        self.dropout = Dropout(settings.dropout)
+        self.dropout = nn.Dropout(settings.dropout)
 
     def forward(self, x: Tensor, real: Tensor) -> Tensor:
         """[B, S, D] -> [B, S, D]; kernels see zeros where nothing is real."""
@@ -130,7 +136,7 @@ class Decoder(nn.Module):
         layers = (DecoderLayer(settings) for _ in range(settings.decoder_layers))
         self.layers = cast("Sequence[DecoderLayer]", nn.ModuleList(layers))
         self.last = _map(settings.width, settings.d_model, settings)
-        self.dropout = Dropout(settings.dropout)
+        self.dropout = nn.Dropout(settings.dropout)
 
     def forward(self, words: Tensor, memory: Memory) -> Tensor:
         """[B, T, D] -> [B, T, D]."""
@@ -157,7 +163,7 @@ class DecoderLayer(nn.Module):
         super().__init__()
         self.convolution = _gated(settings, backwards=True)
         self.attention = SourceAttention(settings)
-        self.dropout = Dropout(settings.dropout)
+        self.dropout = nn.Dropout(settings.dropout)
 
     def forward(self, x: Tensor, words: Tensor, memory: Memory) -> Tensor:
         """[B, T, W] -> [B, T, W]."""
@@ -216,5 +222,9 @@ def _map(inputs: int, outputs: int, settings: ConvS2SSettings, *, dropped: bool 
 
 
 ARCHITECTURE = Architecture(
-    ConvS2SSettings, ConvS2S, shares_rows=False, longest=lambda settings: settings.learned_positions
+    ConvS2SSettings,
+    ConvS2S,
+    shares_rows=False,
+    longest=lambda settings: settings.learned_positions,
+    output_weight=output_weight,
 )

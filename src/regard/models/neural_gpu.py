@@ -24,11 +24,10 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from regard.errors import LengthError
-from regard.models.dropout import Dropout
-from regard.models.linear import projection
-from regard.models.state import Kept, started
-from regard.models.verbs import Architecture, AttentionName, Batch, Observable, Rows
-from regard.models.words import WordModel, Words, WordSettings
+from regard.models.parts.embeddings import WordModel, Words, WordSettings, output_weight
+from regard.models.parts.linear import projection
+from regard.models.parts.named_state import Kept, started
+from regard.models.protocols import Architecture, AttentionName, Batch, Observable, Rows
 
 
 class NeuralGPUSettings(WordSettings):
@@ -57,7 +56,7 @@ class NeuralGPU(WordModel):
         super().__init__()
         self.settings = settings
         self.words = Words(settings)
-        self.dropout = Dropout(settings.dropout)
+        self.dropout = nn.Dropout(settings.dropout)
         self.encoder = Change(settings, layers=settings.encoder_layers, reads_tape=False)
         self.decoder = Change(settings, layers=settings.decoder_layers, reads_tape=True)
         self.output = projection(settings.d_model, settings.d_model)
@@ -173,4 +172,10 @@ def _within(columns: Tensor, most: int) -> Tensor:
     return (torch.arange(most, device=columns.device) < columns[:, None])[:, None, None]
 
 
-ARCHITECTURE = Architecture(NeuralGPUSettings, NeuralGPU, shares_rows=False, longest=lambda settings: settings.longest)
+ARCHITECTURE = Architecture(
+    NeuralGPUSettings,
+    NeuralGPU,
+    shares_rows=False,
+    longest=lambda settings: settings.longest,
+    output_weight=output_weight,
+)

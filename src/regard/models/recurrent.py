@@ -23,11 +23,10 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence, pad_packed_sequence
 
-from regard.models.dropout import Dropout
-from regard.models.linear import projection
-from regard.models.state import Kept, started
-from regard.models.verbs import Architecture, AttentionName, Batch, Lookup, Observer, Rows
-from regard.models.words import WordModel, Words, WordSettings, something_to_see
+from regard.models.parts.embeddings import WordModel, Words, WordSettings, output_weight, something_to_see
+from regard.models.parts.linear import projection
+from regard.models.parts.named_state import Kept, started
+from regard.models.protocols import Architecture, AttentionName, Batch, Lookup, Observer, Rows
 
 Hidden = tuple[Tensor, ...]
 """A layer's state, P tensors of [B, D]."""
@@ -74,7 +73,7 @@ class Recurrent(WordModel):
         super().__init__()
         self.settings = settings
         self.words = Words(settings)
-        self.dropout = Dropout(settings.dropout)
+        self.dropout = nn.Dropout(settings.dropout)
         self.encoder = Encoder(settings)
         self.decoder = Decoder(settings)
 
@@ -150,7 +149,7 @@ class Encoder(nn.Module):
         width = settings.d_model
         layers = (Layer(settings.cell, width, width // 2, both_directions=True) for _ in range(settings.encoder_layers))
         self.layers = cast("Sequence[Layer]", nn.ModuleList(layers))
-        self.dropout = Dropout(settings.dropout)
+        self.dropout = nn.Dropout(settings.dropout)
 
     def forward(self, x: Tensor, real: Tensor) -> Memory:
         """[B, S, D] -> the memory. Sentences are packed, so the backward direction starts at their own ends."""
@@ -177,7 +176,7 @@ class Decoder(nn.Module):
             for number in range(settings.decoder_layers)
         )
         self.layers = cast("Sequence[Layer]", nn.ModuleList(layers))
-        self.dropout = Dropout(settings.dropout)
+        self.dropout = nn.Dropout(settings.dropout)
         self.attention = Attention(settings) if settings.attention != "none" else None
         self.both = projection(2 * width, width, bias=False) if self.attention else None
 
@@ -264,4 +263,10 @@ def _with(sentences: PackedSequence, data: Tensor) -> PackedSequence:
     return PackedSequence(data, *sentences[1:])
 
 
-ARCHITECTURE = Architecture(RecurrentSettings, Recurrent, shares_rows=False, captured=False)  # asks for lengths
+ARCHITECTURE = Architecture(
+    RecurrentSettings,
+    Recurrent,
+    shares_rows=False,
+    captured=False,  # it asks for lengths
+    output_weight=output_weight,
+)

@@ -1,6 +1,7 @@
 """The Transformer of "Attention Is All You Need" (Vaswani et al., 2017), in the order of the paper's section 3.
 
-Every default is the paper's. What departs from it is a named setting, there so that models of other makers fit.
+Every default is the paper's; departures are named settings. This file is the specification: what is faster
+(`models/fast`) replaces modules of it by others with the same parameters, and is tested against it.
 
 Shapes: B rows of a batch, T target or query positions, S source or key positions, D = d_model, H heads,
 K = d_k or d_v, the width of a head, V the vocabulary. A mask is True where looking is allowed.
@@ -10,73 +11,24 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any, Literal, NamedTuple, Self, cast
+from typing import NamedTuple, cast
 
 import torch
-from pydantic import Field, PositiveInt, model_validator
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from regard.models.blocks import Blocks, padding_is_left_out, states_of_real_tokens
-from regard.models.cache import DecoderState
-from regard.models.dropout import Dropout
-from regard.models.fused import fused_activation, fused_attention, fused_residual, joint_attention
-from regard.models.linear import projection
-from regard.models.positions import LearnedPositions, Positions, RotaryPositions, Turn, Turns
-from regard.models.verbs import Architecture, AttentionName, Batch, Lookup, Observer, Rows
-from regard.models.vocabularies import vocabularies_fit
-from regard.settings import Settings
-
-
-class TransformerSettings(Settings):
-    """The choices of section 3; Table 3's columns under their own names."""
-
-    source_vocabulary: PositiveInt
-    target_vocabulary: PositiveInt
-    encoder_layers: PositiveInt = 6  # N
-    decoder_layers: PositiveInt = 6  # N
-    d_model: PositiveInt = 512
-    d_ff: PositiveInt = 2048
-    heads: PositiveInt = 8  # h
-    d_k: PositiveInt  # d_model / heads unless said otherwise
-    d_v: PositiveInt  # d_model / heads unless said otherwise
-    dropout: float = Field(default=0.1, ge=0, lt=1)
-
-    norm: Literal["post", "pre"] = "post"
-    activation: Literal["relu", "gelu", "swish"] = "relu"
-    positions: Literal["interleaved", "halves", "learned", "rotary"] = "interleaved"
-    learned_positions: PositiveInt = 1024  # how many there are, where they are learned
-    rotary_base: float = Field(default=10_000, gt=1)  # the smaller, the sooner a word is far away
-    tied_embeddings: Literal["all", "target-output", "source-target", "none"] = "all"
-    attention_bias: bool = False
-    output_bias: bool = False
-    start: Literal["zero", "token"] = "zero"  # what the decoder reads before the first word
-
-    @model_validator(mode="before")
-    @classmethod
-    def _widths_of_a_head(cls, table: Any) -> Any:
-        d_model, heads = table.get("d_model", 512), table.get("heads", 8)
-        if {"d_k", "d_v"} <= table.keys() or not (isinstance(d_model, int) and isinstance(heads, int) and heads > 0):
-            return table
-        if d_model % heads:
-            raise ValueError(f"heads = {heads} does not divide d_model = {d_model}; choose others, or say d_k and d_v.")
-        return {"d_k": d_model // heads, "d_v": d_model // heads} | table
-
-    @model_validator(mode="after")
-    def _fits_together(self) -> Self:
-        if self.positions in ("interleaved", "halves") and self.d_model % 2:
-            raise ValueError(f"d_model = {self.d_model} is odd; sinusoids come in pairs, so it must be even.")
-        if self.positions == "rotary" and self.d_k % 2:
-            raise ValueError(f"d_k = {self.d_k} is odd; rotary positions turn pairs of numbers, so it must be even.")
-        vocabularies_fit(self.tied_embeddings, self.source_vocabulary, self.target_vocabulary)
-        return self
+from regard.models.parts.cache import DecoderState
+from regard.models.parts.linear import projection
+from regard.models.parts.positions import LearnedPositions, NoPositions, NoRotation, Rotation
+from regard.models.parts.transformer_settings import StackSettings, TransformerSettings, longest_sentence
+from regard.models.protocols import Architecture, AttentionName, Batch, Lookup, Observer, Rows, Sight
 
 
 class Memory(NamedTuple):
-    """What the encoder made of the source."""
+    """The encoder's output."""
 
     states: Tensor  # [B, S, D]
-    segments: Tensor  # [B, S]
+    rows: Rows  # [B, S] the source
 
 
 class Transformer(nn.Module):
@@ -89,93 +41,55 @@ class Transformer(nn.Module):
         same = tied in ("all", "source-target")
         self.target_embedding = self.source_embedding if same else Embedding(settings.target_vocabulary, width)
         self.source_positions, self.target_positions = positions_of(settings), positions_of(settings)
-        self.dropout = Dropout(settings.dropout)
-        self.encoder, self.decoder = Encoder(settings), Decoder(settings)
+        self.dropout = nn.Dropout(settings.dropout)
+        self.encoder = Encoder(settings, layers=settings.encoder_layers)
+        self.decoder = Decoder(settings, layers=settings.decoder_layers)
         same = tied in ("all", "target-output")
         self.output_embedding = self.target_embedding if same else Embedding(settings.target_vocabulary, width)
         self.output_bias = nn.Parameter(torch.zeros(settings.target_vocabulary)) if settings.output_bias else None
 
     def forward(self, batch: Batch) -> Tensor:
-        """[B, T, V] the logits of the word after each position of the target."""
+        """[B, T, V] the logits of the token after each position of the target."""
         return self.logits(self.states(batch))
 
     def states(self, batch: Batch) -> Tensor:
         """[B, T, D] the decoder's output at each position of the target."""
-        if padding_is_left_out(self, batch):
-            return states_of_real_tokens(self, batch)
-        memory = self.encode(batch.source)
-        x = self.embed_target(batch.target)
-        allowed = may_look(batch.target.segments, batch.target.segments) & backwards(x.size(1), x.device)
-        over_source = may_look(batch.target.segments, memory.segments)
-        own, source = (self.source_positions.turn(side.positions) for side in (batch.target, batch.source))
-        return self.decoder(x, memory.states, allowed, over_source, (own, own), (own, source))
-
-    def encode(self, source: Rows) -> Memory:
-        """The encoder's output for each position of the source."""
-        x, turn = self.embed_source(source), self.source_positions.turn(source.positions)
-        return Memory(self.encoder(x, may_look(source.segments, source.segments), (turn, turn)), source.segments)
-
-    def embed_source(self, source: Rows) -> Tensor:
-        """What enters the encoder."""
-        x = self.source_embedding(source.tokens)
-        return self.dropout(x + self.source_positions(0, x.size(1), like=x)[source.positions])
-
-    def embed_target(self, target: Rows) -> Tensor:
-        """What enters the decoder. At a sentence's start stands a zero vector, or the embedding of the start token."""
-        x = self.target_embedding(target.tokens)
-        if self.settings.start == "zero":
-            x = x.masked_fill((target.positions == 0)[:, :, None], 0.0)
-        return self.dropout(x + self.target_positions(0, x.size(1), like=x)[target.positions])
+        target, memory = batch.target, self.encode(batch.source)
+        x = self.embed_target(target.tokens, target.positions)
+        itself = OwnSentence(target, target, backwards=True)
+        return self.decoder(x, memory.states, itself, OwnSentence(target, memory.rows))
 
     def logits(self, x: Tensor) -> Tensor:
         """[..., D] -> [..., V]: section 3.4's linear transformation before the softmax."""
         return self.output_embedding.logits(x, self.output_bias)
 
-    def output_weight(self) -> Tensor | None:
-        """[V, D] what `logits` multiplies by, where that is all that it does."""
-        return self.output_embedding.weight if self.output_bias is None else None
+    def encode(self, source: Rows) -> Memory:
+        """The encoder's output for each position of the source."""
+        x = self.source_positions(self.source_embedding(source.tokens), source.positions)
+        return Memory(self.encoder(self.dropout(x), OwnSentence(source, source)), source)
+
+    def embed_target(self, tokens: Tensor, positions: Tensor) -> Tensor:
+        """[B, T] -> [B, T, D]. A sentence starts with a zero vector, or with the embedding of a start token."""
+        x = self.target_embedding(tokens)
+        if self.settings.start == "zero":
+            x = x.masked_fill((positions == 0)[:, :, None], 0.0)
+        return self.dropout(self.target_positions(x, positions))
 
     @torch.no_grad()
     def start(self, memory: Memory, *, width: int = 1) -> DecoderState:
-        """A decoder that has said nothing; each row of the source holds one sentence. Keys are computed here, once."""
-        turn = self.source_positions.turn(torch.arange(memory.states.size(1), device=memory.states.device))
-        pairs = (layer.source_attention.keys_and_values(memory.states, turn) for layer in self.decoder.layers)
-        source = [(key.contiguous(), value.contiguous()) for key, value in pairs]
-        return DecoderState(source, (memory.segments != 0)[:, None, None], width=width)
+        """A decoder before its first step; each row of the source holds one sentence. Its keys are computed once."""
+        attentions = (layer.source_attention for layer in self.decoder.layers)
+        source = [attention.keys_and_values(memory.states, memory.rows.positions) for attention in attentions]
+        return DecoderState(source, (memory.rows.segments != 0)[:, None, None], width=width)
 
     @torch.no_grad()
     def step(self, tokens: Tensor, state: DecoderState) -> tuple[Tensor, DecoderState]:
-        """[N * width] the words said last (at first anything, or the start token) -> [N * width, V] logits."""
-        self.before_step(state)
-        logits = self.next_logits(tokens, state)
-        self.after_step(state)
-        return logits, state
-
-    def reserve(self, state: DecoderState, words: int) -> None:
-        """Room for sentences of so many words, made once."""
-        state.reserve(words)
-
-    def before_step(self, state: DecoderState) -> None:
-        """Makes room for what the step will write."""
+        """[N * width] the tokens generated last (at first any, or the start token) -> [N * width, V] logits."""
         state.begin_step()
-        if len(state.positions) <= state.oldest:
-            like = self.target_embedding.weight
-            state.positions = self.target_positions.table(state.oldest, state.capacity, like=like)
-
-    def after_step(self, state: DecoderState) -> None:
-        """All are one word further."""
+        x = self.embed_target(tokens.view(-1, state.width), state.so_far.query_positions)
+        logits = self.logits(self.decoder.step(x, state)).flatten(0, 1)
         state.end_step()
-
-    def next_logits(self, tokens: Tensor, state: DecoderState) -> Tensor:
-        """[N * width] -> [N * width, V]: the part of a step that only computes, and writes in place."""
-        x = self.target_embedding(tokens.view(-1, state.width))
-        if self.settings.start == "zero":
-            x = x.masked_fill((state.ages == 0)[:, None, None], 0.0)
-        x = self.dropout(x + state.positions[state.ages.clamp(max=len(state.positions) - 1)][:, None])
-        turn = self.target_positions.turn(state.ages[:, None])
-        logits = self.logits(self.decoder.step(x, state, turn)).flatten(0, 1)
-        state.ages += 1
-        return logits
+        return logits, state
 
     def attentions(self) -> dict[AttentionName, MultiHeadAttention]:
         """Section 3.2.3's three uses of attention, layer by layer."""
@@ -190,65 +104,59 @@ class Transformer(nn.Module):
 class Encoder(nn.Module):
     """Section 3.1: a stack of N identical layers."""
 
-    def __init__(self, settings: TransformerSettings) -> None:
+    def __init__(self, settings: StackSettings, *, layers: int) -> None:
         super().__init__()
-        layers = (EncoderLayer(settings) for _ in range(settings.encoder_layers))
-        self.layers = cast("Sequence[EncoderLayer]", nn.ModuleList(layers))
+        self.layers = cast("Sequence[EncoderLayer]", nn.ModuleList(EncoderLayer(settings) for _ in range(layers)))
         self.norm = nn.LayerNorm(settings.d_model) if settings.norm == "pre" else nn.Identity()
 
-    def forward(self, x: Tensor, allowed: Tensor | Blocks, turns: Turns = (None, None)) -> Tensor:
-        """[B, S, D] -> [B, S, D]; `allowed` is [B, 1, S, S]."""
+    def forward(self, x: Tensor, sight: Sight) -> Tensor:
+        """[B, S, D] -> [B, S, D]."""
         for layer in self.layers:
-            x = layer(x, allowed, turns)
+            x = layer(x, sight)
         return self.norm(x)
 
 
 class EncoderLayer(nn.Module):
     """Self-attention, then a feed-forward network."""
 
-    def __init__(self, settings: TransformerSettings) -> None:
+    def __init__(self, settings: StackSettings) -> None:
         super().__init__()
         self.self_attention = MultiHeadAttention(settings)
         self.self_attention_residual = Residual(settings)
         self.feed_forward = FeedForward(settings)
         self.feed_forward_residual = Residual(settings)
 
-    def forward(self, x: Tensor, allowed: Tensor | Blocks, turns: Turns) -> Tensor:
+    def forward(self, x: Tensor, sight: Sight) -> Tensor:
         """[B, S, D] -> [B, S, D]."""
-        x = self.self_attention_residual(x, lambda x: self.self_attention(x, x, allowed, turns))
+        x = self.self_attention_residual(x, lambda x: self.self_attention(x, x, sight))
         return self.feed_forward_residual(x, self.feed_forward)
 
 
 class Decoder(nn.Module):
     """Section 3.1: a stack of N identical layers, each of which also attends to the encoder's output."""
 
-    def __init__(self, settings: TransformerSettings) -> None:
+    def __init__(self, settings: StackSettings, *, layers: int) -> None:
         super().__init__()
-        layers = (DecoderLayer(settings) for _ in range(settings.decoder_layers))
-        self.layers = cast("Sequence[DecoderLayer]", nn.ModuleList(layers))
+        self.layers = cast("Sequence[DecoderLayer]", nn.ModuleList(DecoderLayer(settings) for _ in range(layers)))
         self.norm = nn.LayerNorm(settings.d_model) if settings.norm == "pre" else nn.Identity()
 
-    def forward(
-        self, x: Tensor, memory: Tensor, allowed: Tensor | Blocks, source_allowed: Tensor | Blocks,
-        turns: Turns = (None, None), source_turns: Turns = (None, None),
-    ) -> Tensor:  # fmt: skip
-        """[B, T, D] -> [B, T, D]; `allowed` is [B, 1, T, T], `source_allowed` [B, 1, T, S]."""
+    def forward(self, x: Tensor, memory: Tensor, itself: Sight, source: Sight) -> Tensor:
+        """[B, T, D] and [B, S, D] -> [B, T, D]."""
         for layer in self.layers:
-            x = layer(x, memory, allowed, source_allowed, turns, source_turns)
+            x = layer(x, memory, itself, source)
         return self.norm(x)
 
-    def step(self, x: Tensor, state: DecoderState, turn: Turn | None) -> Tensor:
-        """[N, width, D] -> [N, width, D], one position later."""
-        allowed = state.allowed()
+    def step(self, x: Tensor, state: DecoderState) -> Tensor:
+        """[N, width, D] -> [N, width, D], for the newest position alone."""
         for number, layer in enumerate(self.layers):
-            x = layer.step(x, number, state, allowed, turn)
+            x = layer.step(x, number, state)
         return self.norm(x)
 
 
 class DecoderLayer(nn.Module):
     """Masked self-attention, attention over the encoder's output, then a feed-forward network."""
 
-    def __init__(self, settings: TransformerSettings) -> None:
+    def __init__(self, settings: StackSettings) -> None:
         super().__init__()
         self.self_attention = MultiHeadAttention(settings)
         self.self_attention_residual = Residual(settings)
@@ -257,24 +165,21 @@ class DecoderLayer(nn.Module):
         self.feed_forward = FeedForward(settings)
         self.feed_forward_residual = Residual(settings)
 
-    def forward(
-        self, x: Tensor, memory: Tensor, allowed: Tensor | Blocks, source_allowed: Tensor | Blocks, turns: Turns,
-        source_turns: Turns,
-    ) -> Tensor:  # fmt: skip
-        """[B, T, D] -> [B, T, D]."""
-        x = self.self_attention_residual(x, lambda x: self.self_attention(x, x, allowed, turns))
-        x = self.source_attention_residual(x, lambda x: self.source_attention(x, memory, source_allowed, source_turns))
+    def forward(self, x: Tensor, memory: Tensor, itself: Sight, source: Sight) -> Tensor:
+        """[B, T, D] and [B, S, D] -> [B, T, D]."""
+        x = self.self_attention_residual(x, lambda x: self.self_attention(x, x, itself))
+        x = self.source_attention_residual(x, lambda x: self.source_attention(x, memory, source))
         return self.feed_forward_residual(x, self.feed_forward)
 
-    def step(self, x: Tensor, number: int, state: DecoderState, allowed: Tensor, turn: Turn | None) -> Tensor:
-        """The same for the one newest position. A sentence's hypotheses are queries over what all of them have said."""
+    def step(self, x: Tensor, number: int, state: DecoderState) -> Tensor:
+        """The same for the newest position. The hypotheses of a sentence are queries over one cache that they share."""
 
         def attend_to_itself(x: Tensor) -> Tensor:
-            said = state.write(number, *self.self_attention.keys_and_values(x, turn))
-            return self.self_attention.attend(x, *said, allowed, turn)
+            new = self.self_attention.keys_and_values(x, state.so_far.key_positions)
+            return self.self_attention.attend(x, *state.write(number, *new), state.so_far)
 
         def attend_to_source(x: Tensor) -> Tensor:
-            return self.source_attention.attend(x, *state.source[number], state.source_allowed, turn)
+            return self.source_attention.attend(x, *state.source[number], state.whole_source)
 
         x = self.self_attention_residual(x, attend_to_itself)
         x = self.source_attention_residual(x, attend_to_source)
@@ -282,43 +187,40 @@ class DecoderLayer(nn.Module):
 
 
 class Residual(nn.Module):
-    """Section 3.1: LayerNorm(x + Sublayer(x)), with section 5.4's dropout on what the sub-layer gives.
+    """Section 3.1: LayerNorm(x + Sublayer(x)), with section 5.4's dropout on the sub-layer's output.
 
-    `norm = "pre"` normalises what enters the sub-layer instead, and once more at the end of the stack.
+    `norm = "pre"` normalises the sub-layer's input instead, and the stack's output once more.
     """
 
-    def __init__(self, settings: TransformerSettings) -> None:
+    def __init__(self, settings: StackSettings) -> None:
         super().__init__()
         self.norm = nn.LayerNorm(settings.d_model)
-        self.dropout = Dropout(settings.dropout)
+        self.dropout = nn.Dropout(settings.dropout)
         self.pre_norm = settings.norm == "pre"
 
     def forward(self, x: Tensor, sublayer: Callable[[Tensor], Tensor]) -> Tensor:
         """[B, T, D] -> [B, T, D]."""
         if self.pre_norm:
             return x + self.dropout(sublayer(self.norm(x)))
-        return fused_residual(x, sublayer(x), self.norm, self.dropout)
+        return self.norm(x + self.dropout(sublayer(x)))
 
 
-def attention(
-    query: Tensor, key: Tensor, value: Tensor, allowed: Tensor | None, observer: Observer | None = None
-) -> Tensor:
-    """Section 3.2.1: softmax(QK^T / sqrt(d_k))V, in one fused kernel unless somebody wants to see the weights.
+def attention(query: Tensor, key: Tensor, value: Tensor, allowed: Tensor, observer: Observer | None = None) -> Tensor:
+    """Section 3.2.1: softmax(QK^T / sqrt(d_k))V. An observer sees the weights, and may change them.
 
     query [B, H, T, K], key and value [B, H, S, K], allowed [B, 1, T or 1, S] -> [B, H, T, K of the values].
     """
-    if observer is None:
-        return fused_attention(query, key, value, allowed)
     scores = query @ key.transpose(-2, -1) / math.sqrt(query.size(-1))
-    if allowed is not None:
-        scores = scores.masked_fill(~allowed, -math.inf)
-    return observer(Lookup(query, key, value, scores.softmax(dim=-1))) @ value
+    weights = scores.masked_fill(~allowed, -math.inf).softmax(dim=-1)
+    if observer is not None:
+        weights = observer(Lookup(query, key, value, weights))
+    return weights @ value
 
 
 class MultiHeadAttention(nn.Module):
-    """Section 3.2.2: h attentions side by side, each over its own projections, joined by W^O."""
+    """Section 3.2.2: h attentions in parallel, each over its own projections, joined by W^O."""
 
-    def __init__(self, settings: TransformerSettings) -> None:
+    def __init__(self, settings: StackSettings) -> None:
         super().__init__()
         self.heads, bias = settings.heads, settings.attention_bias
         self.observer: Observer | None = None
@@ -326,54 +228,58 @@ class MultiHeadAttention(nn.Module):
         self.key = projection(settings.d_model, settings.heads * settings.d_k, bias=bias)  # W^K
         self.value = projection(settings.d_model, settings.heads * settings.d_v, bias=bias)  # W^V
         self.output = projection(settings.heads * settings.d_v, settings.d_model, bias=bias)  # W^O
+        rotary = settings.positions == "rotary"
+        self.rotation = Rotation(settings.d_k, settings.rotary_base) if rotary else NoRotation()
 
-    def forward(self, x: Tensor, memory: Tensor, allowed: Tensor | Blocks, turns: Turns = (None, None)) -> Tensor:
-        """[B, T, D] asks, memory [B, S, D] answers -> [B, T, D]; `turns` are for rotary positions."""
-        of_x, of_memory = turns
-        if isinstance(allowed, Blocks):
-            query, key = self._turned(self.query(x), of_x), self._turned(self.key(memory), of_memory)
-            return self.output(allowed.attend(query, key, self.value(memory)))
-        heads = joint_attention(self, x, memory, allowed, turns)
-        if heads is None:
-            return self.attend(x, *self.keys_and_values(memory, of_memory), allowed, of_x)
-        return self.output(heads)
+    def forward(self, x: Tensor, memory: Tensor, sight: Sight) -> Tensor:
+        """[B, T, D] queries over memory [B, S, D] -> [B, T, D]."""
+        return self.attend(x, *self.keys_and_values(memory, sight.key_positions), sight)
 
-    def keys_and_values(self, memory: Tensor, turn: Turn | None = None) -> tuple[Tensor, Tensor]:
+    def keys_and_values(self, memory: Tensor, positions: Tensor) -> tuple[Tensor, Tensor]:
         """[B, S, D] -> [B, H, S, K] twice."""
-        return self._by_head(self._turned(self.key(memory), turn)), self._by_head(self.value(memory))
+        key = self.rotation(self.key(memory), positions, self.heads)
+        return self.by_head(key), self.by_head(self.value(memory))
 
-    def attend(self, x: Tensor, key: Tensor, value: Tensor, allowed: Tensor | None, turn: Turn | None = None) -> Tensor:
-        """[B, T, D] -> [B, T, D], over keys and values that are already there."""
-        query = self._by_head(self._turned(self.query(x), turn))
-        heads = attention(query, key, value, allowed, self.observer)
+    def attend(self, x: Tensor, key: Tensor, value: Tensor, sight: Sight) -> Tensor:
+        """[B, T, D] -> [B, T, D], over keys and values that were computed before."""
+        query = self.by_head(self.rotation(self.query(x), sight.query_positions, self.heads))
+        heads = self.attention(query, key, value, sight)
         return self.output(heads.transpose(1, 2).flatten(2))
 
-    def _turned(self, x: Tensor, turn: Turn | None) -> Tensor:
-        return x if turn is None else turn(x, self.heads)
+    def attention(self, query: Tensor, key: Tensor, value: Tensor, sight: Sight) -> Tensor:
+        """Section 3.2.1 for all heads."""
+        return attention(query, key, value, sight.allowed(), self.observer)
 
-    def _by_head(self, x: Tensor) -> Tensor:
-        return x.view(x.size(0), x.size(1), self.heads, -1).transpose(1, 2)  # [B, T, H * K] -> [B, H, T, K]
+    def by_head(self, x: Tensor) -> Tensor:
+        """[B, T, H * K] -> [B, H, T, K]."""
+        return x.view(x.size(0), x.size(1), self.heads, -1).transpose(1, 2)
 
 
-def may_look(queries: Tensor, keys: Tensor) -> Tensor:
-    """Section 3.2.3 for rows of several sentences: segments [B, T] and [B, S] -> [B, 1, T, S].
+class OwnSentence:
+    """Section 3.2.3 for rows of several sentences: a token sees its own sentence, a decoder only what came before.
 
-    A word looks at the words of its own sentence. Padding looks everywhere, since a softmax over nothing is not a
-    number; nothing looks at padding but padding, and no loss is computed there.
+    Padding sees everything, since a softmax over nothing is NaN. Only padding sees padding, and no loss is computed
+    there.
     """
-    same_sentence = queries[:, :, None] == keys[:, None, :]
-    return (same_sentence | (queries == 0)[:, :, None])[:, None]
 
+    def __init__(self, queries: Rows, keys: Rows, *, backwards: bool = False) -> None:
+        self.queries, self.keys, self.backwards = queries, keys, backwards
+        self.query_positions, self.key_positions = queries.positions, keys.positions
+        self._allowed: Tensor | None = None
 
-def backwards(length: int, device: torch.device) -> Tensor:
-    """[T, T]: a position of the decoder sees itself and what is before it (section 3.2.3)."""
-    return torch.ones(length, length, dtype=torch.bool, device=device).tril()
+    def allowed(self) -> Tensor:
+        """[B, 1, T, S], computed once for all layers."""
+        if self._allowed is None:
+            queries, keys = self.queries.segments[:, :, None], self.keys.segments[:, None, :]
+            allowed = ((queries == keys) | (queries == 0))[:, None]
+            self._allowed = allowed & torch.ones_like(allowed[0, 0]).tril() if self.backwards else allowed
+        return self._allowed
 
 
 class FeedForward(nn.Module):
     """Section 3.3: max(0, xW1 + b1)W2 + b2, the same at each position."""
 
-    def __init__(self, settings: TransformerSettings) -> None:
+    def __init__(self, settings: StackSettings) -> None:
         super().__init__()
         self.inner = projection(settings.d_model, settings.d_ff)
         self.outer = projection(settings.d_ff, settings.d_model)
@@ -381,13 +287,13 @@ class FeedForward(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """[B, T, D] -> [B, T, D]."""
-        return self.outer(fused_activation(x, self.inner, self.activation))
+        return self.outer(self.activation(self.inner(x)))
 
 
 class Embedding(nn.Module):
-    """Section 3.4: one vector a word, multiplied by sqrt(d_model). The same matrix gives the logits when it is tied.
+    """Section 3.4: one vector a token, multiplied by sqrt(d_model). The same matrix gives the logits when it is tied.
 
-    It starts with a variance of 1 / d_model: words enter the stacks with a variance of 1, like the sinusoids' 1/2, and
+    Its initial variance is 1 / d_model: tokens enter the stacks with a variance of 1, beside the sinusoids' 1/2, and
     a normalised state gives logits with a variance of 1.
     """
 
@@ -404,39 +310,34 @@ class Embedding(nn.Module):
         return F.linear(x, self.weight, bias)
 
 
-class Sinusoids(Positions):
+class Sinusoids(nn.Module):
     """Section 3.5: PE(pos, 2i) = sin(pos / 10000^(2i/d_model)), PE(pos, 2i+1) = cos(the same). Any length, no weights.
 
     `halves` puts all sines before all cosines: the same encoding with its dimensions in another order.
     """
 
-    first_ones: Tensor
-
     def __init__(self, d_model: int, *, interleaved: bool) -> None:
         super().__init__()
         self.d_model, self.interleaved = d_model, interleaved
-        self.register_buffer("first_ones", self.encodings(torch.arange(256)), persistent=False)  # to look them up
 
-    def forward(self, first: int, length: int, *, like: Tensor) -> Tensor:
-        """[length, D] for the positions from `first` on; exact also where they are large."""
-        if first + length <= len(self.first_ones):
-            return self.first_ones[first : first + length].to(like.dtype)
-        return self.encodings(torch.arange(first, first + length, device=like.device)).to(like.dtype)
+    def forward(self, x: Tensor, positions: Tensor) -> Tensor:
+        """[B, T, D] and [B, T] -> [B, T, D]."""
+        return x + self.encodings(positions).to(x.dtype)
 
     def encodings(self, positions: Tensor) -> Tensor:
-        """[T] -> [T, D], in float64."""
+        """[...] -> [..., D], in float64, so that they are exact for large positions, too."""
         exponents = torch.arange(0, self.d_model, 2, dtype=torch.float64, device=positions.device) / self.d_model
-        angles = positions[:, None] / 10000**exponents
+        angles = positions[..., None] / 10000**exponents
         parts = [angles.sin(), angles.cos()]
-        return torch.stack(parts, dim=-1).flatten(1) if self.interleaved else torch.cat(parts, dim=1)
+        return torch.stack(parts, dim=-1).flatten(-2) if self.interleaved else torch.cat(parts, dim=-1)
 
 
-def positions_of(settings: TransformerSettings) -> Positions:
+def positions_of(settings: StackSettings) -> nn.Module:
     """The positional encoding that the settings ask for."""
     if settings.positions == "learned":
         return LearnedPositions(settings.learned_positions, settings.d_model)
     if settings.positions == "rotary":
-        return RotaryPositions(settings.d_k, settings.rotary_base)
+        return NoPositions()
     return Sinusoids(settings.d_model, interleaved=settings.positions == "interleaved")
 
 
@@ -444,5 +345,6 @@ ARCHITECTURE = Architecture(
     TransformerSettings,
     Transformer,
     rounds=True,
-    longest=lambda s: s.learned_positions if s.positions == "learned" else None,
+    longest=longest_sentence,
+    output_weight=lambda model: model.output_embedding.weight if model.output_bias is None else None,
 )

@@ -12,7 +12,7 @@ import torch
 
 from regard import modelfolder, models
 from regard.errors import SettingsError
-from regard.models.verbs import Model
+from regard.models.protocols import Model
 from regard.settings import Settings
 from regard.tokens import Tokenisers
 from regard.training.recipe import Tables

@@ -11,7 +11,7 @@ from safetensors.torch import load_file
 from torch import Tensor
 
 from regard import metrics, modelfolder
-from regard.models.verbs import Model
+from regard.models.protocols import Model
 from regard.search import SearchSettings
 from regard.settings import Settings
 from regard.tokens import Tokenisers

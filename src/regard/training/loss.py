@@ -13,6 +13,7 @@ Shapes: B rows, T positions, V vocabulary, P positions that have a label.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import torch
@@ -20,8 +21,8 @@ from torch import Tensor, nn
 
 from regard.batches.rows import Batch, Rows
 from regard.kernels import works
-from regard.models.blocks import ROUND
-from regard.models.verbs import Model
+from regard.models.fast.blocks import ROUND
+from regard.models.protocols import Learns, no_single_matrix
 
 _IN_CACHE = 1 << 20  # numbers
 
@@ -125,10 +126,17 @@ def _rows_to_gradients(logits: Tensor, labels: Tensor, epsilon: float) -> Tensor
 class LossOf(nn.Module):
     """A model and its loss as one module: what is compiled, and what processes share."""
 
-    def __init__(self, model: Model[Any, Any], *, label_smoothing: float, consistency: float = 0.0) -> None:
+    def __init__(
+        self,
+        model: Learns,
+        *,
+        label_smoothing: float,
+        consistency: float = 0.0,
+        output_weight: Callable[[Any], Tensor | None] = no_single_matrix,
+    ) -> None:
         super().__init__()
         self.model = model
-        self.label_smoothing, self.consistency = label_smoothing, consistency
+        self.label_smoothing, self.consistency, self.output_weight = label_smoothing, consistency, output_weight
         self._room = Room()
 
     def forward(self, batch: Batch) -> Losses:
@@ -136,7 +144,7 @@ class LossOf(nn.Module):
         if self.consistency and self.training:
             return self._twice(batch)
         states, labels, real = self.model.states(batch), batch.labels, batch.target.segments != 0
-        flat, weight = (labels.flatten(), real.flatten(), self.label_smoothing), self.model.output_weight()
+        flat, weight = (labels.flatten(), real.flatten(), self.label_smoothing), self.output_weight(self.model)
         if weight is not None and _learns_in_bf16(states, weight) and works("projected_loss"):
             smoothed, likelihood, *_ = torch.ops.regard.projected_cross_entropy(states.flatten(0, 1), weight, *flat)
             return Losses(smoothed, likelihood)

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from regard import kernels
 from regard.batches.rows import Batch, Rows
 from regard.errors import TrainingError
-from regard.models.verbs import Model
+from regard.models.protocols import Architecture, Model
 from regard.training.captured import Captures, NotCapturedError
 from regard.training.distribution import Processes
 from regard.training.loss import Losses, LossOf
@@ -61,7 +61,7 @@ class Optimisation:
         precision: Precision,
         processes: Processes,
         say: Say,
-        captured: bool = True,
+        kind: Architecture,
     ) -> None:
         self.settings, self.say = settings, say
         self.device, self.precision, self.processes = device, precision, processes
@@ -70,7 +70,7 @@ class Optimisation:
         self.scaler = torch.amp.GradScaler(device.type, init_scale=_FIRST_SCALE, enabled=precision.name == "fp16")
         on_a_gpu = device.type == "cuda"
         self.captures: Captures | None = None
-        if on_a_gpu and captured and processes.ranks == 1 and not self.scaler.is_enabled():
+        if on_a_gpu and kind.captured and processes.ranks == 1 and not self.scaler.is_enabled():
             self.captures = Captures(gradients=self._backward, update=self._update, forget=self._forget)
         self.adam = torch.optim.Adam(
             self.weights.values(),
@@ -82,7 +82,12 @@ class Optimisation:
         )
         self._start_moments()
         loss = precision.around(
-            LossOf(model, label_smoothing=settings.label_smoothing, consistency=settings.consistency)
+            LossOf(
+                model,
+                label_smoothing=settings.label_smoothing,
+                consistency=settings.consistency,
+                output_weight=kind.output_weight,
+            )
         )
         self._compiled: nn.Module | None = None
         if worth_compiling(device, settings.compile, work=self._work()):

@@ -13,7 +13,7 @@ from regard import metrics
 from regard.batches.corpus import StoredCorpus
 from regard.batches.loader import Loader, LoaderSettings, Place
 from regard.batches.rows import Batch
-from regard.models.verbs import Model
+from regard.models.protocols import Architecture, Model
 from regard.search import SearchSettings
 from regard.tokens import Tokenisers
 from regard.training.distribution import Processes
@@ -56,12 +56,13 @@ class Validation:
         device: torch.device,
         precision: Precision,
         processes: Processes,
-        shares_rows: bool = True,
+        kind: Architecture,
     ) -> None:
         self.model, self.tokenisers, self.held_out, self.settings = model, tokenisers, held_out, settings
         self.device, self.precision, self.processes = device, precision, processes
-        self.loss = precision.around(LossOf(model, label_smoothing=training.label_smoothing))
-        self.batches = _one_epoch(held_out.corpus, training, shares_rows=shares_rows)
+        loss = LossOf(model, label_smoothing=training.label_smoothing, output_weight=kind.output_weight)
+        self.loss = precision.around(loss)
+        self.batches = _one_epoch(held_out.corpus, training, shares_rows=kind.shares_rows)
         self._looks = 0
 
     def alone(self) -> Validation:

@@ -14,7 +14,7 @@ from torch import Tensor
 from regard.batches.rows import Batch, rows_of
 from regard.errors import SettingsError
 from regard.insight.capture import watch
-from regard.models.verbs import AttentionName, Model, Observable
+from regard.models.protocols import AttentionName, Model, Observable
 from regard.search import combine
 from regard.tokens import Tokenisers
 

@@ -16,6 +16,7 @@ import torch
 from regard import modelfolder, models, shipped
 from regard.errors import ModelFolderError, SettingsError, TextError
 from regard.modelfolder import Description, ModelFolder
+from regard.models.fast import fast_form
 from regard.search import SearchSettings
 from regard.tokens import Tokenisers
 from regard.translation.alignment import Aligner
@@ -235,7 +236,7 @@ def load(
 
 
 def _load(folders: tuple[Path, ...], device: torch.device) -> Loaded:
-    members = tuple(modelfolder.load(folder, device=device) for folder in folders)
+    members = tuple(_fast(modelfolder.load(folder, device=device)) for folder in folders)
     tokenisers = [_tokenisers(folder, member) for folder, member in zip(folders, members, strict=True)]
     for folder, member, own in zip(folders, members, tokenisers, strict=True):
         if own.hash != tokenisers[0].hash:
@@ -249,6 +250,10 @@ def _load(folders: tuple[Path, ...], device: torch.device) -> Loaded:
                 "  Give models for the same two languages."
             )
     return Loaded(folders=folders, members=members, tokenisers=tokenisers[0], device=device)
+
+
+def _fast(member: ModelFolder) -> ModelFolder:
+    return member._replace(model=fast_form(member.model, "decoding"))
 
 
 def _tokenisers(folder: Path, member: ModelFolder) -> Tokenisers:

@@ -16,8 +16,8 @@ from torch import Tensor
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from regard.batches.rows import Rows
-from regard.models.verbs import InPlace
 from regard.search import Search
+from regard.translation.engines.engine import Decoding
 
 _WARM_UP = 2
 _KERNELS = [SDPBackend.EFFICIENT_ATTENTION, SDPBackend.MATH]  # these treat what is hidden as if it were not there
@@ -64,32 +64,30 @@ def no_garbage() -> Iterator[None]:
 class CapturedSteps:
     """The steps of one model and one search over one state, all of which stay in place."""
 
-    def __init__(self, model: InPlace, search: Search) -> None:
+    def __init__(self, model: Decoding, search: Search) -> None:
         self.model, self.search = model, search
         self.replay: Callable[[], None] | None = None
-        self.capacity = 0
 
     def move(self, state: Any) -> Any:
         """One step of all sentences."""
-        self.model.before_step(state)
-        if self.capacity != state.capacity:  # the state is new, or has grown into other tensors
-            self._capture(state)
-        assert self.replay
+        if self.replay is None:
+            self.replay = self._captured(state)
         self.replay()
-        self.model.after_step(state)
         return state
 
-    def _capture(self, state: Any) -> None:
-        tensors = _changing(state, self.search)
+    def _captured(self, state: Any) -> Callable[[], None]:
+        search = self.search
+        tensors = [*state.changing, *search.live, *search.finished, search.tokens, search.over]
         before = [tensor.clone() for tensor in tensors]
-        self.replay = captured(lambda: self._step(state))
+        replay = captured(lambda: self._step(state))
         for tensor, value in zip(tensors, before, strict=True):
             tensor.copy_(value)
-        self.capacity = state.capacity
+        return replay
 
     def _step(self, state: Any) -> None:
         with sdpa_kernel(_KERNELS):
-            rows = self.search.move(self.model.next_logits(self.search.tokens, state))
+            logits, _ = self.model.step(self.search.tokens, state)
+            rows = self.search.move(logits)
         if rows is not None:
             state.reorder(rows)
 
@@ -101,7 +99,7 @@ class CapturedEntering:
         """`start` makes the state of rows of this shape, here of sources without words; all places are still free."""
         self.state, self.rows = state, nothing
         self.places = torch.zeros(len(nothing.tokens), dtype=torch.long, device=nothing.tokens.device)
-        self.replay = captured(lambda: state.fill(self.places, start(self.rows)))
+        self.replay = captured(lambda: state.put(self.places, start(self.rows)))
 
     def enter(self, rows: Rows, places: list[int]) -> None:
         """Where there are fewer than always, the first comes again, to its own place."""
@@ -110,7 +108,6 @@ class CapturedEntering:
             again = new[:1].expand(fewer, *new.shape[1:])
             _send(torch.cat([new, again]), there)
         self.replay()
-        self.state.entered(places)
 
 
 def _send(tensor: Tensor, there: Tensor) -> None:
@@ -119,8 +116,3 @@ def _send(tensor: Tensor, there: Tensor) -> None:
         there.copy_(tensor.pin_memory(), non_blocking=True)
     else:
         there.copy_(tensor)
-
-
-def _changing(state: Any, search: Search) -> list[Tensor]:
-    """What a step changes beside the columns of the cache that it writes again."""
-    return [state.ages, state.seen, *search.live, *search.finished, search.tokens, search.over]

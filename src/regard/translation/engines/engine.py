@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from regard.modelfolder import ModelFolder
-from regard.models.verbs import Rows
+from regard.models.protocols import Rows
 from regard.search import Request, Result, SearchSettings
 from regard.search.request import Phrase
 from regard.tokens import Tokenisers

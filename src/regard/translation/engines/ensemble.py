@@ -11,7 +11,7 @@ from typing import Any
 
 from torch import Tensor
 
-from regard.models.verbs import Model, Rows
+from regard.models.protocols import Model, Rows
 from regard.search import combine
 
 

@@ -17,8 +17,7 @@ from typing import Any, NamedTuple
 import torch
 
 from regard.batches.rows import Rows, rows_of
-from regard.models.packed import pack
-from regard.models.verbs import InPlace
+from regard.models.fast import in_place
 from regard.search import Request, Result, Search, SearchSettings, build, decode_waiting
 from regard.search.length import limit
 from regard.tokens import Tokenisers
@@ -124,24 +123,22 @@ class TorchEngine:
     def _bench(self, length: int, search: Search, requests: Sequence[Request]) -> _Bench:
         """Places for sources of this length, all free; those that can be captured are made once, and used again."""
         plain = all(request.is_plain for request in requests)
-        captured = plain and search.may_stay_in_place and isinstance(self.model, InPlace)
         key = (length, search.settings)
-        if captured and key in self.benches:
+        if plain and key in self.benches:
             return self.benches[key]
         rows = self.gpu_rows or _rows_for(self.device)
         places = max(_FEWEST, rows // search.width * _GPU_SHORTEST // length)
         nothing = rows_of([[[self.tokenisers.source.end]]] * places, length=length).to(self.device)
         state = self._start(search.width, nothing)
-        if not captured:
-            return _Bench(places, search.width, state, search, None, None, None)
-        assert isinstance(self.model, InPlace)
-        own = build(search.settings, begin=search.begin, end=search.end, device=self.device)
         room = limit(Request(source_length=length), search.settings) + 1
-        self.model.reserve(state, room)
+        fixed = in_place(state, room) if plain and search.may_stay_in_place else None
+        if fixed is None:
+            return _Bench(places, search.width, state, search, None, None, None)
+        own = build(search.settings, begin=search.begin, end=search.end, device=self.device)
         group = Rows(*(tensor[: max(1, int(places * _GPU_SHARE))].clone() for tensor in nothing))
         start = partial(self._start, search.width)
-        entering = CapturedEntering(start, state, group)
-        self.benches[key] = _Bench(places, search.width, state, own, room, entering, CapturedSteps(self.model, own))
+        entering = CapturedEntering(start, fixed, group)
+        self.benches[key] = _Bench(places, search.width, fixed, own, room, entering, CapturedSteps(self.model, own))
         return self.benches[key]
 
 
@@ -201,8 +198,6 @@ def _in(precision: torch.dtype, model: Any) -> Any:
 
 def _open(loaded: Loaded) -> TorchEngine:
     models = [member.model for member in loaded.members]
-    for member in models:
-        pack(member)
     model: Decoding = models[0] if len(models) == 1 else Ensemble(models)
     return TorchEngine(model, loaded.tokenisers, device=loaded.device)
 

@@ -1,8 +1,8 @@
-"""Weights for a processor that translates: once more, in the order in which oneDNN reads them.
+"""Weights of a model that decodes on a CPU, in the order in which oneDNN reads them.
 
-A product with such a weight is a fifth faster where there are many rows, and several times where there are few, as in
-the search for one sentence: nothing is rearranged at each step. Where gradients are wanted, or the numbers are others
-than float32 on a processor, the product is the ordinary one; and a weight that was changed is packed again.
+A product with such a weight is a fifth faster with many rows, and several times faster with few, as in the search for
+one sentence: nothing is rearranged at each step. Where gradients are needed, or the numbers are not float32 on a CPU,
+the product is the ordinary one. A weight that has changed is packed again.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from regard.models.transformer import Embedding
 
 
 class Packed:
-    """A weight in oneDNN's order, as long as the weight itself stays as it is."""
+    """A weight in oneDNN's order, packed again when the weight has changed."""
 
     def __init__(self) -> None:
         self._packed: Tensor | None = None
@@ -37,12 +37,13 @@ class Packed:
         return Packed()  # what is packed cannot be copied
 
 
-class PackedLinear(nn.Module):
+class PackedLinear(nn.Linear):
     """x W^T + b, as nn.Linear computes it."""
 
-    def __init__(self, linear: nn.Linear) -> None:
-        super().__init__()
-        self.weight, self.bias = linear.weight, linear.bias
+    packed: Packed
+
+    def prepare(self, device: torch.device) -> None:  # noqa: ARG002  a CPU
+        """Packs at the first product."""
         self.packed = Packed()
 
     def forward(self, x: Tensor) -> Tensor:
@@ -51,11 +52,12 @@ class PackedLinear(nn.Module):
 
 
 class PackedEmbedding(Embedding):
-    """The vectors of words, and the logits that they give."""
+    """The vectors of tokens, and the logits that they give."""
 
-    def __init__(self, embedding: Embedding) -> None:
-        nn.Module.__init__(self)
-        self.weight = embedding.weight
+    packed: Packed
+
+    def prepare(self, device: torch.device) -> None:  # noqa: ARG002  a CPU
+        """Packs at the first product."""
         self.packed = Packed()
 
     def logits(self, x: Tensor, bias: Tensor | None = None) -> Tensor:
@@ -63,16 +65,7 @@ class PackedEmbedding(Embedding):
         return self.packed.product(x, self.weight, bias)
 
 
-def pack(model: Any) -> None:
-    """Lets a model on a processor pack its weights, where that can be had. It keeps its weights and all else."""
-    if not can_pack() or any(weight.device.type != "cpu" for weight in model.parameters()):
-        return
-    made: dict[int, nn.Module] = {}
-    for name, module in list(model.named_modules(remove_duplicate=False)):
-        kind = {nn.Linear: PackedLinear, Embedding: PackedEmbedding}.get(type(module))
-        if kind:
-            made[id(module)] = made.get(id(module)) or kind(module).train(module.training)
-            model.set_submodule(name, made[id(module)])
+FORMS: dict[type[nn.Module], type[nn.Module]] = {nn.Linear: PackedLinear, Embedding: PackedEmbedding}
 
 
 @cache

@@ -1,11 +1,11 @@
-"""Training on a CPU without padding: each real token once, and each sentence attends by itself.
+"""Attention without padding, for training on a CPU: each real token once, each sentence by itself.
 
-A GPU is fastest with rows of one length. A processor gains by leaving out what no loss depends on: padding, and the
-scores between sentences that share a row. So the real tokens of a batch are one long list, which is all that the
-position-wise parts of a model need. For attention alone, sentences of about equal length stand together in blocks.
+A GPU is fastest with rows of one length. A CPU gains by leaving out what no loss depends on: padding, and the scores
+between sentences that share a row. So the real tokens of a batch are one long list, which is all that the position-wise
+parts of a model need. For attention alone, sentences of about equal length are gathered into blocks.
 
-A product is quicker with a round number of rows, and quicker still with a number that it had before. So a list ends
-with a few tokens that nobody sees and that see nobody: nothing depends on them.
+A product is faster with a round number of rows, and faster still with a number that it had before. So a list ends with
+a few copies of its first token, which attend to nothing and to which nothing attends.
 
 Shapes: B rows of a batch, L tokens a row; P real tokens of a side and those at the end, D width; in a block N sentences
 of W tokens, padded; H heads, K width of a head; R = the sum of N * H * W over all blocks, and H for each token at the
@@ -15,18 +15,15 @@ end.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from regard.models.verbs import Batch, Rows
-
-if TYPE_CHECKING:
-    from regard.models.transformer import Transformer
+from regard.models.protocols import Rows
 
 _STEP, _STEP_IN_BF16 = 8, 16  # sentences of a block differ in length by less than this
 ROUND = 32  # a list has a multiple of this many tokens
@@ -116,36 +113,48 @@ def _scaled(a: Tensor, b: Tensor, width: int, out: Tensor | None = None) -> Tens
 
 
 class RealTokens:
-    """A batch as lists of its real tokens, row by row, and its sentences in blocks."""
+    """The real tokens of a batch's streams as lists, row by row, and its sentences in blocks."""
 
-    def __init__(self, batch: Batch, *, heads: int, dtype: torch.dtype) -> None:
-        self.shape = batch.target.tokens.shape
-        source, target = _side(batch.source), _side(batch.target)
-        assert len(source.lengths) == len(target.lengths), "a sentence is there on one side only"
+    def __init__(self, streams: Mapping[str, Rows], *, heads: int, dtype: torch.dtype) -> None:
+        self.shapes = {name: rows.tokens.shape for name, rows in streams.items()}
+        self._sides, self._dtype = {name: _side(rows) for name, rows in streams.items()}, dtype
+        sides = list(self._sides.values())
+        assert len({len(side.lengths) for side in sides}) == 1, "a sentence is missing in one of the streams"
         step = _STEP_IN_BF16 if dtype == torch.bfloat16 else _STEP
-        widths = -(-np.maximum(source.lengths, target.lengths) // step) * step
-        order = np.argsort(widths, kind="stable")
-        sizes = widths[order] * heads
+        widths = -(-np.max([side.lengths for side in sides], axis=0) // step) * step
+        self._order = np.argsort(widths, kind="stable")
+        sizes = widths[self._order] * heads
         starts = np.empty_like(widths)
-        starts[order] = sizes.cumsum() - sizes
-        blocks = list(_blocks(widths[order], heads))
-        real, backwards, first = [], [], 0
-        for block in blocks:
-            lengths = source.lengths[order[first : first + block.sentences]]
-            first += block.sentences
-            real.append(_added(np.arange(block.width) < lengths[:, None, None, None], dtype))
-            backwards.append(_added(np.tri(block.width, dtype=bool), dtype))
-        of_source, of_target = (side.places(starts, widths, heads) for side in (source, target))
-        size = int(sizes.sum()) + heads * max(source.end, target.end)
-        self.source, self.target, self.said = source.listed(), target.listed(), len(target.tokens)
-        self.of_source = Blocks(blocks, real, of_source, of_source, size)
-        self.of_target = Blocks(blocks, backwards, of_target, of_target, size)
-        self.of_target_over_source = Blocks(blocks, real, of_target, of_source, size)
+        starts[self._order] = sizes.cumsum() - sizes
+        self._blocks = list(_blocks(widths[self._order], heads))
+        self._size = int(sizes.sum()) + heads * max(side.end for side in sides)
+        self._heads_of = {name: side.places(starts, widths, heads) for name, side in self._sides.items()}
+        self.places = {name: side.listed() for name, side in self._sides.items()}
+        self._masks: dict[str, list[Tensor]] = {}
 
-    def rows(self, states: Tensor) -> Tensor:
+    def blocks(self, queries: str, keys: str, *, backwards: bool) -> Blocks:
+        """How the tokens of one stream look at those of another, or of the same, in each sentence."""
+        name = "backwards" if backwards else keys
+        if name not in self._masks:
+            self._masks[name] = list(self._backwards() if backwards else self._real(self._sides[keys].lengths))
+        return Blocks(self._blocks, self._masks[name], self._heads_of[queries], self._heads_of[keys], self._size)
+
+    def rows(self, stream: str, states: Tensor) -> Tensor:
         """[P, D] -> [B, L, D], with zeros for padding."""
-        rows = states.new_zeros(self.shape.numel(), states.size(1))
-        return rows.index_copy(0, self.target[: self.said], states[: self.said]).view(*self.shape, -1)
+        shape, count = self.shapes[stream], len(self._sides[stream].tokens)
+        rows = states.new_zeros(shape.numel(), states.size(1))
+        return rows.index_copy(0, self.places[stream][:count], states[:count]).view(*shape, -1)
+
+    def _real(self, lengths: Numbers) -> Iterator[Tensor]:
+        first = 0
+        for block in self._blocks:
+            those = lengths[self._order[first : first + block.sentences]]
+            first += block.sentences
+            yield _added(np.arange(block.width) < those[:, None, None, None], self._dtype)
+
+    def _backwards(self) -> Iterator[Tensor]:
+        for block in self._blocks:
+            yield _added(np.tri(block.width, dtype=bool), self._dtype)
 
 
 class _Side(NamedTuple):
@@ -170,31 +179,6 @@ class _Side(NamedTuple):
         first, step = starts[self.sentences] + self.positions, widths[self.sentences]
         places = (first[:, None] + step[:, None] * np.arange(heads)).ravel()
         return torch.from_numpy(np.append(places, widths.sum() * heads + np.arange(self.end * heads)))
-
-
-def padding_is_left_out(model: Transformer, batch: Batch) -> bool:
-    """Whether it pays: while training on a CPU, where there is any token, as long as nobody looks."""
-    return (
-        model.training
-        and batch.target.tokens.device.type == "cpu"
-        and not torch.compiler.is_compiling()
-        and bool(batch.target.segments.any())
-        and all(attention.observer is None for attention in model.attentions().values())
-    )
-
-
-def states_of_real_tokens(model: Transformer, batch: Batch) -> Tensor:
-    """[B, L, D] what `states` gives, with zeros for padding: no loss is computed there."""
-    real = RealTokens(batch, heads=model.settings.heads, dtype=model.target_embedding.weight.dtype)
-    own, source = (
-        model.source_positions.turn(side.positions.flatten()[real_ones])
-        for side, real_ones in ((batch.target, real.target), (batch.source, real.source))
-    )
-    x = model.embed_source(batch.source).flatten(0, 1)[real.source]
-    memory = model.encoder(x, real.of_source, (source, source))
-    x = model.embed_target(batch.target).flatten(0, 1)[real.target]
-    over_source = real.of_target_over_source
-    return real.rows(model.decoder(x, memory, real.of_target, over_source, (own, own), (own, source)))
 
 
 def _side(rows: Rows) -> _Side:

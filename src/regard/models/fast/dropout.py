@@ -1,7 +1,7 @@
-"""Dropout (section 5.4), with a quicker way to choose on CPUs, where drawing the numbers is most of the work.
+"""Dropout (section 5.4) on a CPU, where drawing random numbers is most of the work.
 
-One random number of 64 bits decides about four values, 16 bits each: a share of 0.1 is 6554 of 65536, or 0.100006.
-NumPy draws them in half of PyTorch's time, from a start that PyTorch draws, so that all follows from PyTorch's seed.
+One random number of 64 bits decides about four values, 16 bits each: a rate of 0.1 is 6554 of 65536, or 0.100006.
+NumPy draws them in half of PyTorch's time, seeded by PyTorch's generator.
 """
 
 from __future__ import annotations
@@ -11,12 +11,11 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor, nn
-from torch.nn import functional as F
 
 _LEVELS = 1 << 16
 
 
-class Dropout(nn.Dropout):
+class QuickDropout(nn.Dropout):
     """Sets a share p of all values to zero while training, and scales the others up, so that the mean stays."""
 
     def forward(self, x: Tensor) -> Tensor:
@@ -24,7 +23,7 @@ class Dropout(nn.Dropout):
         if not self.training or not self.p:
             return x
         if x.device.type != "cpu":
-            return F.dropout(x, self.p)
+            return super().forward(x)
         kept: Tensor = _Drop.apply(x, round(self.p * _LEVELS))  # type: ignore[no-untyped-call]
         return kept
 

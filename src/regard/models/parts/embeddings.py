@@ -15,9 +15,9 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from regard.errors import LengthError
+from regard.models.parts.vocabularies import vocabularies_fit
+from regard.models.protocols import Batch, Rows
 from regard.models.transformer import Embedding
-from regard.models.verbs import Batch, Rows
-from regard.models.vocabularies import vocabularies_fit
 from regard.settings import Settings
 
 
@@ -76,9 +76,10 @@ class WordModel(nn.Module):
         """[..., D] -> [..., V]."""
         return self.words.logits(states)
 
-    def output_weight(self) -> Tensor:
-        """[V, D] what `logits` multiplies by."""
-        return self.words.output.weight
+
+def output_weight(model: WordModel) -> Tensor:
+    """[V, D] the matrix that `logits` multiplies by."""
+    return model.words.output.weight
 
 
 class LimitedPositions(nn.Module):

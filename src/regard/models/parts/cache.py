@@ -2,8 +2,8 @@
 
 A step writes the keys and values of a sentence's hypotheses side by side into its next column, and nothing is moved
 afterwards: when a hypothesis goes on from another, only the table of what each has `seen` changes. So the hypotheses
-of a sentence are queries over one cache that they share, and a sentence may enter at any time, in the place of one
-that is finished. What a sentence meets in its place does not depend on when it entered.
+of a sentence are queries over one cache that they share, and a sentence may enter at any time, in the place of a
+finished one. What a sentence finds in its place does not depend on when it entered.
 
 Shapes: N sentences, W = width hypotheses of each, C columns, H heads, S source positions, K width of a key or value.
 """
@@ -12,79 +12,81 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from regard.kernels import trusted
-
 _FIRST_CAPACITY = 32
-_BLOCK = 8  # columns that are looked at are a multiple of this, so that shapes repeat
+BLOCK = 8  # attention covers a multiple of this many columns, so that shapes repeat
 
 KeysAndValues = tuple[Tensor, Tensor]
 
 
+class Seen(NamedTuple):
+    """The sight of a decoder's newest position (`regard.models.protocols.Sight`)."""
+
+    mask: Tensor  # [N, 1, W or 1, S]
+    query_positions: Tensor  # [N, 1]
+    key_positions: Tensor  # [N, 1] of the keys that the step adds
+
+    def allowed(self) -> Tensor:
+        """[N, 1, W or 1, S] True where looking is allowed."""
+        return self.mask
+
+
 class DecoderState:
-    """Everything a step needs beside the words said last."""
+    """Everything a step needs beside the tokens generated last."""
+
+    so_far: Seen  # what each hypothesis has generated, the newest column included; made by `begin_step`
+    whole_source: Seen
 
     def __init__(
         self, source: Sequence[KeysAndValues], source_allowed: Tensor, *, width: int, capacity: int = _FIRST_CAPACITY
     ) -> None:
-        self.source = list(source)  # for each layer, [N, H, S, K]
+        self.source = [(key.contiguous(), value.contiguous()) for key, value in source]  # for each layer, [N, H, S, K]
         self.source_allowed = source_allowed  # [N, 1, 1, S] True where looking is allowed
-        self.width = width
-        self.capacity, self.grows = capacity, True
+        self.width, self.capacity = width, capacity
         self.steps = 0
         sentences, device = len(source_allowed), source_allowed.device
-        self.born = [0] * sentences  # at which step each sentence began, ...
+        self.born = [0] * sentences  # the step at which each sentence began, ...
         self.earliest = 0  # ... and the first of them
-        self.ages = torch.zeros(sentences, dtype=torch.long, device=device)  # [N] words that each has said
+        self.ages = torch.zeros(sentences, dtype=torch.long, device=device)  # [N] tokens that each has generated
         self.places = torch.arange(sentences, device=device)  # [N]
-        self.columns = self.ages  # [N] where each writes; one that was left in its place for ever into the last column
-        self.positions = source_allowed.new_zeros(0)  # [words, D] what the model adds to its words, by their age
+        self.columns = self.ages  # [N] where each writes; a sentence beyond the last column writes into that one
         self.own: list[KeysAndValues] = []  # [N, H, C, W, K] for each layer, from the first step on
         self.seen = torch.zeros(sentences, width, capacity, width, dtype=torch.bool, device=device)
 
-    def reserve(self, words: int) -> None:
-        """Room for sentences of so many words: the columns never grow, and whoever is there longer is forgotten."""
-        assert self.steps == 0
-        self.capacity, self.grows = -(-words // _BLOCK) * _BLOCK, False
-        self.seen = self.seen.new_zeros(len(self.seen), self.width, self.capacity, self.width)
-
     @property
     def oldest(self) -> int:
-        """The most words that one of the sentences has said, as far as there is room for."""
-        oldest = self.steps - self.earliest
-        return oldest if self.grows else min(oldest, self.capacity - 1)
+        """The most tokens that one of the sentences has generated."""
+        return self.steps - self.earliest
 
     def begin_step(self) -> None:
-        """Makes room for one more column."""
-        if not self.own:
-            self.own = [(self._empty(key), self._empty(value)) for key, value in self.source]
-        if self.grows and self.oldest >= self.capacity:
-            self._grow()
-
-    def write(self, layer: int, key: Tensor, value: Tensor) -> KeysAndValues:
-        """Adds what each row has to say, [N, H, W, K] each, and gives all that was said: [N, H, columns * W, K]."""
-        caches = self.own[layer]
-        if _fits(*caches, key, value) and (kernel := trusted("writing")):
-            kernel.write(*caches, key, value, self.columns)
-        else:
-            for cache, new in zip(caches, (key, value), strict=True):
-                cache[self.places, :, self.columns] = new.to(cache.dtype)
-        keys, values = (cache[:, :, : self._looked_at].flatten(2, 3) for cache in caches)
-        return keys, values
-
-    def allowed(self) -> Tensor:
-        """[N, 1, W, columns * W] what each hypothesis has said, the newest column included."""
+        """Opens the next column of each sentence."""
+        self._make_room()
         itself = torch.eye(self.width, dtype=torch.bool, device=self.seen.device)
         self.columns = self.ages.clamp(max=self.capacity - 1)
         self.seen[self.places, :, self.columns] = itself
-        return self.seen[:, None, :, : self._looked_at].flatten(3)
+        positions = self.ages[:, None]
+        self.so_far = Seen(self.seen[:, None, :, : self._covered].flatten(3), positions, positions)
+        self.whole_source = Seen(self.source_allowed, positions, positions)
+
+    def write(self, layer: int, key: Tensor, value: Tensor) -> KeysAndValues:
+        """Adds the newest keys and values, [N, H, W, K] each, and gives all so far: [N, H, columns * W, K]."""
+        for cache, new in zip(self.own[layer], (key, value), strict=True):
+            cache[self.places, :, self.columns] = new.to(cache.dtype)
+        return self.written(layer)
+
+    def written(self, layer: int) -> KeysAndValues:
+        """All keys and values so far: [N, H, columns * W, K]."""
+        keys, values = (cache[:, :, : self._covered].flatten(2, 3) for cache in self.own[layer])
+        return keys, values
 
     def end_step(self) -> None:
-        """All sentences are a word older."""
+        """All sentences are a token longer."""
+        self.ages += 1
         self.steps += 1
 
     def reorder(self, rows: Tensor) -> DecoderState:
@@ -107,19 +109,14 @@ class DecoderState:
         return self
 
     def put(self, places: Tensor, newcomers: DecoderState) -> DecoderState:
-        """The sentences of another state, which have said nothing yet, take these places."""
-        self.fill(places, newcomers)
-        self.entered(places.tolist())
-        return self
-
-    def entered(self, places: Sequence[int]) -> None:
-        """Notes that in these places sentences begin."""
-        for place in places:
+        """The sentences of another state, which have not made a step yet, take these places."""
+        self._fill(places, newcomers)
+        for place in places.tolist():
             self.born[place] = self.steps
         self.earliest = min(self.born)
+        return self
 
-    def fill(self, places: Tensor, newcomers: DecoderState) -> None:
-        """The part of `put` that computes."""
+    def _fill(self, places: Tensor, newcomers: DecoderState) -> None:
         assert newcomers.steps == 0
         assert newcomers.width == self.width
         more = newcomers.source_allowed.size(3) - self.source_allowed.size(3)
@@ -134,32 +131,24 @@ class DecoderState:
         self.ages.index_fill_(0, places, 0)
 
     @property
-    def _looked_at(self) -> int:
-        """How many columns a step looks at: on a GPU all of them, so that its shapes never change."""
+    def _covered(self) -> int:
+        """How many columns attention covers: on a GPU all of them, so that its shapes never change."""
         if self.seen.is_cuda:
             return self.capacity
-        return min(self.capacity, -(-(self.oldest + 1) // _BLOCK) * _BLOCK)
+        return min(self.capacity, -(-(self.oldest + 1) // BLOCK) * BLOCK)
+
+    def _make_room(self) -> None:
+        """Columns for one more token, twice as many when they are used up."""
+        if not self.own:
+            self.own = [(self._empty(key), self._empty(value)) for key, value in self.source]
+        if self.oldest >= self.capacity:
+            self.own = [(_twice(key), _twice(value)) for key, value in self.own]
+            self.seen = _twice(self.seen)
+            self.capacity *= 2
 
     def _empty(self, like: Tensor) -> Tensor:
         sentences, heads, _, width = like.shape
-        return like.new_zeros(sentences, heads, self.capacity, self.width, width)  # not NaN: it is looked at, by 0
-
-    def _grow(self) -> None:
-        """Twice the columns."""
-        self.own = [(_twice(key), _twice(value)) for key, value in self.own]
-        self.seen = _twice(self.seen)
-        self.capacity *= 2
-
-
-def _fits(keys: Tensor, values: Tensor, key: Tensor, value: Tensor) -> bool:
-    """Whether our kernel can write them."""
-    return (
-        keys.is_cuda
-        and keys.stride() == values.stride()
-        and keys.dtype == values.dtype == key.dtype == value.dtype
-        and key.stride(3) == value.stride(3) == 1
-        and key.size(3).bit_count() == 1
-    )
+        return like.new_zeros(sentences, heads, self.capacity, self.width, width)  # not NaN: it is multiplied by 0
 
 
 def _twice(cache: Tensor) -> Tensor:

@@ -1,0 +1,182 @@
+"""A model on a GPU: attention, activation and residual connection each in one kernel, PyTorch's or our own.
+
+A decoder's step has few queries, for which PyTorch's kernels work on tiles that are too large: there, attention is a
+kernel of our own. For training with rows of up to 128 tokens it is another one, and so are dropout, sum and
+normalisation after a sub-layer. There, one matrix product gives queries, keys and values side by side, and their
+gradients come back as they are: larger products are faster. Bias and ReLU are applied before a product is written.
+
+Every form checks the shapes and types that its kernel supports, and otherwise does what the plain module does, with
+PyTorch's fused attention. An observed attention is the plain one.
+
+Shapes: B sentences, H heads, T queries, S keys, K width of a key and of a value, D = d_model.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from regard.kernels import trusted, works
+from regard.models.fast.remembering import Remembered, RememberingRotation
+from regard.models.parts.positions import Rotation
+from regard.models.protocols import Sight
+from regard.models.transformer import FeedForward, MultiHeadAttention, Residual, Sinusoids
+
+MOST_QUERIES = 16  # of a decoder's step
+_LONGEST_ROW = 128
+_WIDTHS = (16, 32, 64, 128)
+_NARROWEST, _WIDEST = 128, 1024  # of the sums that our kernel normalises
+_HALVES = (torch.bfloat16, torch.float16)
+_TABLE = 256  # positions whose encodings are kept
+
+
+class GpuAttention(MultiHeadAttention):
+    """Joint projections and our row kernel while training; our kernel for few queries, or PyTorch's, otherwise."""
+
+    def forward(self, x: Tensor, memory: Tensor, sight: Sight) -> Tensor:
+        """[B, T, D] queries over memory [B, S, D] -> [B, T, D]."""
+        if not self._is_joint(x, memory):
+            return super().forward(x, memory, sight)
+        telling = None
+        if x is memory:
+            joined = _side_by_side(x, (self.query, self.key, self.value))
+            asking = self._rotated(joined, sight.query_positions, 2 * self.heads)
+        else:
+            asking = self._rotated(self.query(x), sight.query_positions, self.heads)
+            joined = _side_by_side(memory, (self.key, self.value))
+            telling = self._rotated(joined, sight.key_positions, self.heads)
+        spans = _SPANS.get(sight.allowed(), lambda allowed: spans_of(allowed, x.size(1)))
+        heads: Tensor = torch.ops.regard.row_attention(asking, telling, spans, self.heads)[0]
+        return self.output(heads)
+
+    def attention(self, query: Tensor, key: Tensor, value: Tensor, sight: Sight) -> Tensor:
+        """[B, H, T, K] and [B, H, S, K] twice -> [B, H, T, K]."""
+        if self.observer is not None:
+            return super().attention(query, key, value, sight)
+        allowed = sight.allowed()
+        few = query.size(2) <= MOST_QUERIES and query.is_cuda and not torch.is_grad_enabled()
+        if few and _fits(query, key, value, allowed) and (kernel := trusted("attention")):
+            attended: Tensor = kernel.attend(query, key, value, allowed)
+            return attended
+        return F.scaled_dot_product_attention(query, key, value, attn_mask=allowed)
+
+    def _is_joint(self, x: Tensor, memory: Tensor) -> bool:
+        """Whether our kernel for training serves: on a GPU, in half precision, in short rows, unobserved."""
+        if self.observer is not None or not _learns_on_a_gpu(x) or not self._is_short(x, memory):
+            return False
+        halves = x.dtype in _HALVES or torch.is_autocast_enabled(x.device.type)
+        rotates = isinstance(self.rotation, Rotation)
+        return halves and works("row_attention") and (not rotates or works("turning"))
+
+    def _is_short(self, x: Tensor, memory: Tensor) -> bool:
+        width = self.query.weight.size(0)
+        same = width == self.value.weight.size(0) and width // self.heads in _WIDTHS
+        return same and max(x.size(1), memory.size(1)) <= _LONGEST_ROW
+
+    def _rotated(self, joined: Tensor, positions: Tensor, heads: int) -> Tensor:
+        """[..., M * K] -> the same, the first heads rotated, if the model rotates."""
+        if not isinstance(self.rotation, Rotation):
+            return joined
+        turned: Tensor = torch.ops.regard.turned(joined, *self.rotation.angles(positions), heads, False)
+        return turned
+
+
+class GpuFeedForward(FeedForward):
+    """Bias and ReLU go with the product."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        """[B, T, D] -> [B, T, D]."""
+        weight, bias = self.inner.weight, self.inner.bias
+        cuts = isinstance(self.activation, nn.ReLU) and bias is not None
+        if not (cuts and _learns_on_a_gpu(x) and x.dtype in _HALVES and x.dtype == weight.dtype and works("relu")):
+            return super().forward(x)
+        inner: Tensor = torch.ops.regard.relu_product(x.flatten(0, -2), weight, bias)
+        return self.outer(inner.view(*x.shape[:-1], -1))
+
+
+class GpuResidual(Residual):
+    """Dropout, sum and normalisation in one kernel, where norms come after sub-layers."""
+
+    def forward(self, x: Tensor, sublayer: Callable[[Tensor], Tensor]) -> Tensor:
+        """[B, T, D] -> [B, T, D]."""
+        if self.pre_norm or not _learns_on_a_gpu(x):
+            return super().forward(x, sublayer)
+        y = sublayer(x)
+        if not _carries(x, y) or not works("residual"):
+            return self.norm(x + self.dropout(y))
+        drops = self.dropout.training and self.dropout.p > 0
+        seed = torch.randint(2**62, (1,), device=x.device) if drops else None
+        norm, rate = self.norm, self.dropout.p
+        normalised: Tensor
+        normalised, *_ = torch.ops.regard.residual_norm(x, y, norm.weight, norm.bias, seed, rate, norm.eps)
+        return normalised
+
+
+class TabledSinusoids(Sinusoids):
+    """Encodings of short rows are looked up."""
+
+    table: Tensor
+
+    def prepare(self, device: torch.device) -> None:
+        """Computes the table."""
+        self.register_buffer("table", self.encodings(torch.arange(_TABLE)).to(device), persistent=False)
+
+    def forward(self, x: Tensor, positions: Tensor) -> Tensor:
+        """[B, T, D] and [B, T] -> [B, T, D]."""
+        length = positions.size(1)
+        if not 1 < length <= _TABLE:  # a step's positions may be any
+            return super().forward(x, positions)
+        return x + self.table[:length].to(x.dtype)[positions]
+
+
+FORMS: dict[type[nn.Module], type[nn.Module]] = {
+    MultiHeadAttention: GpuAttention,
+    FeedForward: GpuFeedForward,
+    Residual: GpuResidual,
+    Sinusoids: TabledSinusoids,
+    Rotation: RememberingRotation,
+}
+
+_SPANS = Remembered()
+
+
+def spans_of(allowed: Tensor, queries: int) -> Tensor:
+    """[B, 1, T or 1, S] -> [B, T]: the first key that a query may look at, and 2^16 times the one after the last.
+
+    A query that may look at nothing has a span that ends before it begins. The keys of a query must be neighbours, as
+    those of its sentence in a row are.
+    """
+    place = torch.arange(allowed.size(3), device=allowed.device, dtype=torch.int32)
+    first = torch.where(allowed, place, allowed.size(3)).amin(3)
+    beyond = torch.where(allowed, place + 1, 0).amax(3)
+    return (first + (beyond << 16)).squeeze(1).expand(-1, queries)
+
+
+def _learns_on_a_gpu(x: Tensor) -> bool:
+    return torch.is_grad_enabled() and x.is_cuda
+
+
+def _carries(x: Tensor, y: Tensor) -> bool:
+    """Whether our kernel can add them."""
+    return x.dtype in _HALVES and x.dtype == y.dtype and x.shape == y.shape and _NARROWEST <= x.size(-1) <= _WIDEST
+
+
+def _side_by_side(x: Tensor, maps: Sequence[nn.Linear]) -> Tensor:
+    """[..., D] -> [..., the sum of all widths]: the outputs of all maps, by one product."""
+    weight = torch.cat([each.weight for each in maps])
+    bias = None if maps[0].bias is None else torch.cat([each.bias for each in maps])
+    return F.linear(x, weight, bias)
+
+
+def _fits(query: Tensor, key: Tensor, value: Tensor, allowed: Tensor) -> bool:
+    """Whether our kernel for few queries can hold it."""
+    return (
+        query.dtype in (torch.float32, *_HALVES)
+        and query.dtype == key.dtype == value.dtype
+        and query.size(3) == value.size(3) in _WIDTHS
+        and allowed.size(1) == 1
+        and all(tensor.stride(3) == 1 for tensor in (query, key, value, allowed))
+    )

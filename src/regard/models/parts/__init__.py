@@ -1,0 +1,1 @@
+"""What several architectures share: embeddings, positions, caches, convolutions, and how weights start."""
