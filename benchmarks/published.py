@@ -29,6 +29,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from published_parts import mps
+from regard.files import write
 
 RECIPES = Path(__file__).parents[1] / "recipes"
 _MEDIUM = "arm_e bul dut fre geo hbs_latn hun jpn_hira kor vie_hanoi"
@@ -180,7 +181,7 @@ def scores(run: Run, folders: Sequence[Path], arguments: argparse.Namespace) -> 
         elif file:
             scored = score_file(translator, recipe, recipe.test.model_copy(update={"file": file}))
             found = scored.table()["scores"]
-            (folders[0] / f"{name}-{len(folders)}.txt").write_text("\n".join(scored.translations) + "\n")
+            write(folders[0] / f"{name}-{len(folders)}.txt", "\n".join(scored.translations) + "\n")
         else:
             continue
         result[name] = {score["metric"]: score["value"] for score in found}
@@ -205,7 +206,7 @@ def child(arguments: argparse.Namespace) -> None:
         found = train_and_score(run, out, arguments)
     if found is None:
         sys.exit(STOPPED)
-    (out / "result.json").write_text(json.dumps(found))
+    write(out / "result.json", json.dumps(found))
 
 
 class Pool:

@@ -28,6 +28,7 @@ import torch
 from rich.console import Console
 from rich.table import Table
 
+from regard.files import write
 from training_parts import breakdown, curve, gradients, scale, speed, trainer
 from training_parts.ours import Workshop
 from training_parts.scale import Figures
@@ -84,7 +85,7 @@ def run(chosen: argparse.Namespace, shop: Workshop) -> None:
             shop.forget_base()
         scale.free_memory(shop.scale.device)
         if chosen.keep:
-            chosen.keep.write_text(json.dumps(shop.figures, indent=1) + "\n", encoding="utf-8")
+            write(chosen.keep, json.dumps(shop.figures, indent=1) + "\n")
 
 
 def show(figures: Figures) -> None:

@@ -20,6 +20,8 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+from regard.files import write
+
 RECIPES = Path(__file__).parent / "comparison"
 SEVERAL_SEEDS = ("transformer", "lstm-attention", "lstm", "convs2s")
 MODELS = (*SEVERAL_SEEDS, "bytenet", "neural-gpu")
@@ -74,7 +76,7 @@ def compare(chosen: argparse.Namespace) -> None:
         }
         for name in chosen.models
     }
-    (chosen.out / "results.json").write_text(json.dumps(results, indent=2, ensure_ascii=False) + "\n")
+    write(chosen.out / "results.json", json.dumps(results, indent=2, ensure_ascii=False) + "\n")
     print(table(results))
 
 
@@ -141,7 +143,7 @@ def train(chosen: argparse.Namespace, name: str, seed: int) -> None:
         "steps": description["training"]["steps"],
         "tokenisers": description["training"]["tokenisers"],
     }
-    (place / "result.json").write_text(json.dumps(result, indent=2) + "\n")
+    write(place / "result.json", json.dumps(result, indent=2) + "\n")
 
 
 def stored_recipe(place: Path) -> Any:
@@ -203,7 +205,7 @@ def measure(chosen: argparse.Namespace, name: str) -> None:
         "device": torch.cuda.get_device_name() if device.type == "cuda" else "CPU",
         "torch": torch.__version__,
     }
-    (place / "speed.json").write_text(json.dumps(speed, indent=2) + "\n")
+    write(place / "speed.json", json.dumps(speed, indent=2) + "\n")
 
 
 def tokens_per_second(model: Any, tokenisers: Any, place: Path, device: Any) -> float:

@@ -92,6 +92,7 @@ def label(given: argparse.Namespace) -> None:
     import torch
 
     import regard
+    from regard.files import write
     from regard.presets import load as preset
     from regard.search import SearchSettings
     from regard.training.recipe import Recipe, merged, read_file, with_paths
@@ -108,9 +109,7 @@ def label(given: argparse.Namespace) -> None:
     said = (result.text for result in translator.stream(words, search=search, window=TOGETHER))
     new = [(word, sounds) for word, sounds in zip(words, said, strict=True) if sounds.strip()]
     text = "".join(f"{source}\t{target}\n" for source, target in [*pairs * REPEATED, *new])
-    partial = given.out.with_name(f".{given.out.name}.partial")
-    partial.write_bytes(gzip.compress(text.encode(), mtime=0))
-    partial.replace(given.out)
+    write(given.out, gzip.compress(text.encode(), mtime=0))
     print(f"{given.out}: {len(pairs):,} pairs, {REPEATED} times, and {len(new):,} made-up words")
 
 

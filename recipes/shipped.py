@@ -31,6 +31,8 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from regard.files import write
+
 Pair = tuple[str, str]  # English, German
 
 HELD_OUT = "spyder-"  # the package whose strings are kept for adapting
@@ -96,7 +98,7 @@ def write_splits(folder: Path, out: Path) -> dict[str, int]:
     out.mkdir(parents=True, exist_ok=True)
     for name, pairs in files.items():
         text = "".join(f"{english}\t{german}\n" for english, german in pairs)
-        (out / name).write_bytes(gzip.compress(text.encode(), mtime=0))  # the same bytes whenever they are written
+        write(out / name, gzip.compress(text.encode(), mtime=0))  # the same bytes whenever they are written
     return {name: len(pairs) for name, pairs in files.items()}
 
 

@@ -15,6 +15,7 @@ from pathlib import Path
 import torch
 
 from regard.batches.rows import Batch
+from regard.files import write
 from regard.insight.drawing import Curve, chart
 from regard.models.transformer import Transformer
 from training_parts import corpora, ours
@@ -95,5 +96,5 @@ def _draw(runs: dict[str, list[float]], path: Path) -> None:
     names = {"float32 again": "float32, again", "float32": "float32, eager", "bf16": "bf16, compiled"}
     curves = [Curve(names[name], [(n + 1.0, loss) for n, loss in enumerate(runs[name])]) for name in names]
     title = "The loss of a base model in bf16, compiled, and in float32"
-    path.write_text(chart(curves, across="step", up="loss", title=title, from_zero=False), encoding="utf-8")
+    write(path, chart(curves, across="step", up="loss", title=title, from_zero=False))
     print(f"drawn: {path}")

@@ -12,10 +12,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import re
-import shutil
-import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -27,7 +24,7 @@ from safetensors.torch import load as load_tensors
 from safetensors.torch import save as save_tensors
 from torch import Tensor
 
-from regard import models, shipped
+from regard import files, models, shipped
 from regard.errors import ModelFolderError
 from regard.models.protocols import Model
 from regard.settings import Settings
@@ -233,24 +230,11 @@ def _refuse_to_replace_something_else(folder: Path) -> None:
 
 
 def _write_whole(folder: Path, contents: Mapping[str, bytes]) -> None:
-    """All files into a folder of another name, to the disk, and then into place."""
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    partial = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", suffix=".partial", dir=folder.parent))
-    try:
+    with files.new_folder(folder) as new:
         for name, content in contents.items():
-            path = partial / name
+            path = new / name
             path.parent.mkdir(exist_ok=True)
-            _write_to_disk(path, content)
-        partial.chmod(0o755)
-        if folder.exists():
-            former = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", suffix=".former", dir=folder.parent))
-            folder.replace(former)
-            partial.replace(folder)
-            shutil.rmtree(former)
-        else:
-            partial.replace(folder)
-    finally:
-        shutil.rmtree(partial, ignore_errors=True)
+            path.write_bytes(content)
 
 
 def _write_beside(folder: Path, contents: Mapping[str, bytes]) -> None:
@@ -259,16 +243,7 @@ def _write_beside(folder: Path, contents: Mapping[str, bytes]) -> None:
     for name, content in sorted(contents.items(), key=lambda item: item[0] == DESCRIPTION):
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
-        partial = path.with_name(f".{path.name}.partial")
-        _write_to_disk(partial, content)
-        partial.replace(path)
-
-
-def _write_to_disk(path: Path, content: bytes) -> None:
-    with path.open("wb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
+        files.write(path, content)
 
 
 def _canonical(table: Mapping[str, Any]) -> bytes:

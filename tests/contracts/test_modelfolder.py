@@ -202,7 +202,7 @@ def test_a_failure_while_writing_leaves_the_former_model_and_no_debris(
     def full_disk(_: int) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(modelfolder.os, "fsync", full_disk)
+    monkeypatch.setattr("regard.files.os.fsync", full_disk)
     with pytest.raises(OSError, match="No space left"):
         save(folder, seed=1)
     monkeypatch.undo()

@@ -170,32 +170,35 @@ def test_section_3_5_positions_are_interleaved_sinusoids_from_zero_for_any_lengt
     assert isinstance(transformer(positions="learned").source_positions, LearnedPositions)
 
 
+@pytest.mark.parametrize("without_padding", [True, False])
 def test_section_5_4_dropout_is_on_each_sub_layer_and_on_both_embeddings_and_nowhere_else(
-    monkeypatch: pytest.MonkeyPatch,
+    without_padding: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Counts what goes through dropout, and compares it with what a sub-layer gave."""
-    model = transformer(dropout=0.5).train()
+    """Counts what goes through dropout, and compares it with the outputs of the sub-layers."""
+    monkeypatch.setattr("regard.models.transformer.padding_is_left_out", lambda *_: without_padding)
+    model, batch = transformer(dropout=0.5).train(), padded([([5, 6], [7])])
     dropped: list[torch.Tensor] = []
     given: list[torch.Tensor] = []
 
     def note(_: nn.Module, inputs: Any, __: Any) -> None:
         dropped.append(inputs[0])
 
-    def fused(query: Any, key: Any, value: Any, attn_mask: Any = None, dropout_p: float = 0.0) -> torch.Tensor:
-        assert dropout_p == 0.0
-        return query @ key.transpose(-1, -2) @ value
-
-    monkeypatch.setattr(nn.functional, "scaled_dot_product_attention", fused)
+    dropouts = [module for module in model.modules() if isinstance(module, nn.Dropout)]
+    for module in dropouts:
+        assert module.p == 0.5
+        module.register_forward_hook(note)
     for name, module in model.named_modules():
-        if isinstance(module, nn.Dropout):
-            assert module.p == 0.5
-            module.register_forward_hook(note)
-        elif name.endswith(("attention", "feed_forward")):
+        if name.endswith(("attention", "feed_forward")):
             module.register_forward_hook(lambda _, __, output: given.append(output))
-    model(padded([([5, 6], [7])]))
+    model(batch)
     assert len(given) == 2 * 2 + 2 * 3
     assert len(dropped) == len(given) + 2
     assert {id(tensor) for tensor in given} <= {id(tensor) for tensor in dropped}
+    for module in dropouts:
+        module.p = 0.0
+    found = model(batch)
+    monkeypatch.undo()
+    torch.testing.assert_close(found, model.eval()(batch))  # nothing but these modules drops anything
 
 
 def test_the_decoder_starts_from_zero_or_from_a_learned_token() -> None:

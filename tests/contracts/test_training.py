@@ -1,11 +1,9 @@
 """Training as people run it: one command, stopped and gone on with at will."""
 
 import json
-import random
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -14,7 +12,7 @@ from safetensors.torch import load_file
 
 from regard import modelfolder
 from regard.training.averaging import mean_of
-from runs import command, corpus, environment, events, run
+from runs import command, corpus, environment, events, run, run_and_signal
 
 STEPS = ("--steps", "40", "--checkpoint-every", "5")
 
@@ -82,23 +80,13 @@ def test_the_journal_has_losses_rates_and_validations(finished: Path) -> None:
 
 
 def test_kill_minus_nine_anywhere_and_going_on_gives_the_same_bytes(data: Path, finished: Path) -> None:
-    """Real kills at random moments, until the run gets through."""
-    out, draw, kills = data.parent / "killed", random.Random(3), 0  # noqa: S311
-    arguments = (*STEPS, "--resume")
-    while kills < 3:
-        process = subprocess.Popen(
-            command(data, out, *arguments), env=environment(data.parent / "cache"), stderr=subprocess.DEVNULL
-        )
-        while process.poll() is None and not list(out.glob("training/checkpoints/step-*")):
-            time.sleep(0.02)
-        time.sleep(draw.random() * 0.6)
-        if process.poll() is not None:
-            break
-        process.send_signal(signal.SIGKILL)
-        process.wait()
-        kills += 1
-    assert kills > 0
-    told = run(data, out, *arguments)
+    """It dies while the first checkpoint is written, then before the second, then while a later one is written."""
+    out = data.parent / "killed"
+    for moment in (5, 17, 28):
+        killed = run_and_signal(data, out, *STEPS, "--resume", number=signal.SIGKILL, moment=moment)
+        assert killed.returncode == -signal.SIGKILL, killed.stderr
+        assert not (out / "regard.json").exists()
+    told = run(data, out, *STEPS, "--resume")
     assert told.returncode == 0, told.stderr
     assert weights(out) == weights(finished)
     assert weights(out / "best") == weights(finished / "best")
@@ -109,17 +97,9 @@ def test_a_polite_stop_writes_a_checkpoint_and_going_on_gives_the_same_bytes(
     data: Path, finished: Path, number: signal.Signals
 ) -> None:
     out = data.parent / f"stopped{number}"
-    process = subprocess.Popen(
-        command(data, out, *STEPS), env=environment(data.parent / "cache"), stderr=subprocess.PIPE, text=True
-    )
-    while process.poll() is None and not list(out.glob("training/checkpoints/step-*")):
-        time.sleep(0.01)
-    process.send_signal(number)
-    _, said = process.communicate(timeout=60)
-    if process.returncode == 0:
-        pytest.skip("the run had ended before the signal came")
-    assert process.returncode == 128 + number
-    assert "Go on with the same command and --resume" in said
+    stopped = run_and_signal(data, out, *STEPS, number=number, moment=5)
+    assert stopped.returncode == 128 + number, stopped.stderr
+    assert "Go on with the same command and --resume" in stopped.stderr
     assert not (out / "regard.json").exists()
     told = run(data, out, *STEPS, "--resume")
     assert told.returncode == 0, told.stderr

@@ -265,7 +265,7 @@ def test_a_disk_that_stays_full_ends_the_run_and_keeps_the_last_good_checkpoint(
 
 def test_an_interrupted_write_leaves_no_checkpoint_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run = Run(tmp_path)
-    monkeypatch.setattr("regard.training.checkpoints.os.fsync", lambda _: (_ for _ in ()).throw(KeyboardInterrupt))
+    monkeypatch.setattr("regard.files.os.fsync", lambda _: (_ for _ in ()).throw(KeyboardInterrupt))
     with pytest.raises(KeyboardInterrupt):
         run.trainer.checkpoints.save(Progress(step=1), run.trainer.weights(), run.optimisation.moments())
     assert list((tmp_path / "checkpoints").iterdir()) == []

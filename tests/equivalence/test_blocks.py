@@ -1,5 +1,7 @@
 """Training on a CPU without padding against the plain way, in float64."""
 
+import platform
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -141,5 +143,28 @@ def test_the_room_for_logits_is_kept_as_long_as_it_suffices() -> None:
     assert room.take(2, 5, torch.bfloat16).dtype == torch.bfloat16
 
 
-def test_keeping_freed_memory_can_be_said_twice() -> None:
-    assert keep_freed_memory() == keep_freed_memory()
+def test_freed_memory_is_kept_with_glibc_and_asking_twice_changes_nothing() -> None:
+    glibc = platform.libc_ver()[0] == "glibc"
+    assert [keep_freed_memory(), keep_freed_memory()] == [glibc, glibc]
+
+
+@pytest.mark.parametrize("largest", [2**30, 2**25, 0])
+def test_an_older_glibc_keeps_smaller_blocks_and_a_refusal_is_reported(
+    largest: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    accepted: dict[int, int] = {}
+
+    def mallopt(name: int, value: int) -> int:
+        if name == -3 and value > largest:
+            return 0
+        accepted[name] = value
+        return 1
+
+    monkeypatch.setattr("ctypes.CDLL", lambda _: SimpleNamespace(mallopt=mallopt))
+    assert keep_freed_memory() is bool(largest)
+    assert accepted == ({-3: largest, -1: 2**31 - 1} if largest else {})
+
+
+def test_without_glibc_freed_memory_is_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ctypes.CDLL", lambda _: SimpleNamespace())
+    assert not keep_freed_memory()

@@ -237,7 +237,8 @@ def test_a_model_learns_the_same_with_kernels_and_without(half: torch.dtype, mon
         monkeypatch.setattr(losses, "works", answer)
         with torch.autocast(DEVICE, dtype=half):
             lost = LossOf(model, label_smoothing=0.1)(batch)
-        found.append([*lost, *torch.autograd.grad(lost.smoothed, list(model.parameters()))])
+        gradients = torch.autograd.grad(lost.smoothed, list(model.parameters()))
+        found.append([*(part.detach() for part in lost), *gradients])
     for plain, ours in zip(*found, strict=True):
         torch.testing.assert_close(ours, plain, rtol=0.05, atol=0.05 * float(plain.abs().max()))
 
@@ -367,7 +368,7 @@ def test_on_a_gpu_a_residual_goes_through_the_kernel(p: float, monkeypatch: pyte
     assert p or torch.allclose(ours, norm(x + y), rtol=0.02, atol=0.02)
     monkeypatch.setattr(fused, "works", lambda _: False)
     theirs = fused.fused_residual(x, y, norm, dropout)
-    assert float(ours.std()) == pytest.approx(float(theirs.std()), rel=0.02)
+    assert ours.std().item() == pytest.approx(theirs.std().item(), rel=0.02)
 
 
 @pytest.mark.skipif(find_spec("triton") is not None, reason="Triton is installed")

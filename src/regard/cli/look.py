@@ -11,6 +11,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from regard.files import write
+
 if TYPE_CHECKING:
     from regard.insight.attention import Attention
     from regard.insight.knockout import KnockOut
@@ -197,4 +199,4 @@ def _json(place: str, table: dict[str, Any]) -> None:
     if place == "-":
         typer.echo(text)
     else:
-        Path(place).write_text(text + "\n", encoding="utf-8")
+        write(Path(place), text + "\n")

@@ -14,6 +14,7 @@ from regard import shipped
 from regard.demo import dates
 from regard.demo.dates import Written
 from regard.errors import SettingsError
+from regard.files import write
 from regard.insight.attention import Attention
 from regard.insight.capture import Head
 from regard.insight.page import First, write_page
@@ -190,4 +191,4 @@ def _shares(seen: Attention, one: Written) -> dict[Head, float]:
 
 
 def _write(path: Path, pairs: Sequence[Written]) -> None:
-    path.write_text("".join(f"{one.text}\t{one.iso}\n" for one in pairs), encoding="utf-8")
+    write(path, "".join(f"{one.text}\t{one.iso}\n" for one in pairs))

@@ -13,8 +13,6 @@ from __future__ import annotations
 
 import json
 import math
-import shutil
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, cast
@@ -24,6 +22,7 @@ from torch import Tensor, nn
 
 from regard.errors import ModelFolderError, SettingsError
 from regard.exchange import Exporter
+from regard.files import new_folder
 from regard.modelfolder import ModelFolder
 from regard.models.transformer import MultiHeadAttention, Residual, Transformer
 from regard.tokens import Tokeniser, Tokenisers
@@ -77,20 +76,13 @@ def write(loaded: ModelFolder, out: Path, quantization: str) -> None:
             "This model reads and writes texts from their ends, which a folder for CTranslate2 cannot say.\n"
             "  Use it with Regard itself."
         )
-    out = out.absolute()
-    out.parent.mkdir(parents=True, exist_ok=True)
-    partial = Path(tempfile.mkdtemp(prefix=f".{out.name}.", suffix=".partial", dir=out.parent))
-    try:
-        convert(loaded, tokenisers, partial, quantization=quantization)
+    with new_folder(out) as new:
+        convert(loaded, tokenisers, new, quantization=quantization)
         for name, content in loaded.tokeniser.items():
-            (partial / name).write_bytes(content)
+            (new / name).write_bytes(content)
         usage = _usage(loaded, tokenisers, quantization)
-        (partial / USAGE).write_text(json.dumps(usage, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
-        (partial / "README.md").write_text(_readme(usage), encoding="utf-8")
-        partial.chmod(0o755)
-        partial.replace(out)
-    finally:
-        shutil.rmtree(partial, ignore_errors=True)
+        (new / USAGE).write_text(json.dumps(usage, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+        (new / "README.md").write_text(_readme(usage), encoding="utf-8")
 
 
 def convert(loaded: ModelFolder, tokenisers: Tokenisers, folder: Path, *, quantization: str) -> None:

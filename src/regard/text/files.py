@@ -8,7 +8,6 @@ from __future__ import annotations
 import codecs
 import gzip
 import lzma
-import os
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -19,6 +18,7 @@ from typing import BinaryIO, cast
 import zstandard
 
 from regard.errors import CorpusError
+from regard.files import new_file
 from regard.text.bad_input import BadInput, Problem
 
 COMPRESSIONS = (".gz", ".xz", ".zst")
@@ -89,17 +89,13 @@ def count_lines(path: Path) -> int | None:
 @contextmanager
 def replacing(path: Path) -> Iterator[BinaryIO]:
     """A new file, compressed as its name says, that takes the place of `path` when all of it has been written."""
-    partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
     try:
-        with partial.open("xb") as file, _compressing(file, path.suffix) as stream:
+        with new_file(path) as file, _compressing(file, path.suffix) as stream:
             yield stream
-        partial.replace(path)
     except OSError as error:
         raise CorpusError(
             f"{path}: this file cannot be written: {error.strerror}.\n  Check the folder and its permissions."
         ) from None
-    finally:
-        partial.unlink(missing_ok=True)
 
 
 def _pieces(path: Path) -> Iterator[bytes]:

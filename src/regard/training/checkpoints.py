@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import shutil
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -26,6 +25,7 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from regard.errors import CheckpointError, SettingsError
+from regard.files import new_folder
 from regard.settings import Settings
 
 DESCRIPTION = "checkpoint.json"
@@ -130,24 +130,12 @@ class Checkpoints:
 
 
 def _write(place: Path, progress: Progress, tensors: Mapping[str, Tensors]) -> None:
-    """Writes a folder under another name, to the disk, and moves it into place."""
-    partial = place.with_name(f".{place.name}.partial")
-    shutil.rmtree(partial, ignore_errors=True)
-    try:
-        partial.mkdir(parents=True)
+    with new_folder(place) as new:
         for name, content in tensors.items():
-            save_file(content, partial / name)
-        hashes = {name: _sha256(partial / name) for name in tensors}
+            save_file(content, new / name)
+        hashes = {name: _sha256(new / name) for name in tensors}
         table = _Description(progress=progress, files=hashes).table()
-        (partial / DESCRIPTION).write_text(json.dumps(table, indent=2) + "\n", encoding="utf-8")
-        for file in partial.iterdir():
-            with file.open("rb") as written:
-                os.fsync(written.fileno())
-        shutil.rmtree(place, ignore_errors=True)
-        partial.replace(place)
-    except BaseException:
-        shutil.rmtree(partial, ignore_errors=True)
-        raise
+        (new / DESCRIPTION).write_text(json.dumps(table, indent=2) + "\n", encoding="utf-8")
 
 
 def _checked(place: Path, names: Sequence[str]) -> Progress:

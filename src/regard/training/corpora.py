@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
@@ -14,6 +13,7 @@ from regard.batches.shuffle import shuffled
 from regard.batches.splitting import hold_out
 from regard.caches import cache_folder
 from regard.errors import TrainingError
+from regard.files import new_folder
 from regard.text.bad_input import BadInput
 from regard.text.formats import Reading
 from regard.text.held_out import named_like_test_sets
@@ -46,12 +46,9 @@ def make_tokenisers(recipe: Recipe, around: Surroundings) -> Tokenisers:
             source = recipe.source()
             sources, targets = (pair.source for pair in source.pairs()), (pair.target for pair in source.pairs())
             made = train_tokenisers(sources, targets, recipe.tokeniser)
-            partial = folder.with_name(".tokeniser.partial")
-            shutil.rmtree(partial, ignore_errors=True)
-            partial.mkdir(parents=True)
-            for name, content in made.files().items():
-                (partial / name).write_bytes(content)
-            partial.replace(folder)
+            with new_folder(folder) as new:
+                for name, content in made.files().items():
+                    (new / name).write_bytes(content)
         return Tokenisers.from_files({file.name: file.read_bytes() for file in folder.iterdir()})
 
     return around.first_then_all(make)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 
 from regard.evaluation.evaluate import Evaluation, evaluate
 from regard.evaluation.reading import read_test
+from regard.files import write
 from regard.metrics import Options
 from regard.search import SearchSettings
 from regard.text.pairs import Languages
@@ -24,8 +24,8 @@ def test(recipe: Recipe, around: Surroundings) -> None:
     assert recipe.test
     translator = load(around.out, device=str(around.device), engine="torch")
     found = score_file(translator, recipe, recipe.test)
-    _write(around.out / SCORES, json.dumps(found.table(), indent=2, ensure_ascii=False) + "\n")
-    _write(around.out / TRANSLATIONS, "".join(f"{text}\n" for text in found.translations))
+    write(around.out / SCORES, json.dumps(found.table(), indent=2, ensure_ascii=False) + "\n")
+    write(around.out / TRANSLATIONS, "".join(f"{text}\n" for text in found.translations))
     for each in found.scores:
         around.journal.say(f"{found.held_out}: {each}")
     for remark in found.remarks:
@@ -46,9 +46,3 @@ def score_file(translator: Translator, recipe: Recipe, settings: ScoringSettings
         search=SearchSettings.read(search, where="test"),
         perplexity=False,
     )
-
-
-def _write(path: Path, text: str) -> None:
-    partial = path.with_name(f".{path.name}.partial")
-    partial.write_text(text, encoding="utf-8")
-    os.replace(partial, path)  # noqa: PTH105

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import shlex
 import sys
 from collections import Counter
@@ -13,7 +12,7 @@ from pathlib import Path
 from threading import Event as Flag
 from typing import Any
 
-from regard import presets
+from regard import files, presets
 from regard.errors import SettingsError, TrainingError
 from regard.text.pairs import chunks
 from regard.text.statistics import SideStatistics
@@ -121,9 +120,7 @@ def _recipe(
     where = str(recipe) if recipe else f"preset {preset!r} and options"
     checked = put_together([presets.load(preset).tables, chosen, given], where=where)
     _make_folder(stored.parent)
-    partial = stored.with_suffix(".partial")
-    partial.write_text(json.dumps(checked.table(), indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
-    os.replace(partial, stored)  # noqa: PTH105
+    files.write(stored, json.dumps(checked.table(), indent=2, ensure_ascii=False) + "\n")
     return checked, reasons
 
 

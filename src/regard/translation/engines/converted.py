@@ -7,10 +7,8 @@ file, and the verdict: how many sentences of random tokens came out the same as 
 from __future__ import annotations
 
 import json
-import shutil
 import subprocess
 import sys
-import tempfile
 from collections.abc import Sequence
 from hashlib import sha256
 from pathlib import Path
@@ -20,6 +18,7 @@ from typing import Any, cast
 from regard.caches import cache_folder
 from regard.errors import SettingsError
 from regard.exchange.ctranslate2 import QUANTIZATIONS, convert, library, positions_of
+from regard.files import new_folder
 from regard.modelfolder import WEIGHTS, ModelFolder
 from regard.models.transformer import Transformer
 from regard.search import SearchSettings
@@ -101,16 +100,11 @@ def build(
     folder = cache_folder() / "ctranslate2" / _key(loaded, tokenisers, compute_type)
     verdict = _read(folder)
     if verdict is None:
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        partial = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", suffix=".partial", dir=folder.parent))
-        try:
-            convert(loaded, tokenisers, partial, quantization=compute_type)
-            _refuse_if_it_kills(partial, compute_type)
-            verdict = compare(engine(partial), fallback, tokenisers)
-            _describe(partial, verdict)
-            _put(partial, folder)
-        finally:
-            shutil.rmtree(partial, ignore_errors=True)
+        with new_folder(folder) as new:
+            convert(loaded, tokenisers, new, quantization=compute_type)
+            _refuse_if_it_kills(new, compute_type)
+            verdict = compare(engine(new), fallback, tokenisers)
+            _describe(new, verdict)
     return engine(folder), verdict
 
 
@@ -160,15 +154,6 @@ def _describe(folder: Path, verdict: Verdict) -> None:
 
 def _hashes(folder: Path) -> dict[str, str]:
     return {path.name: sha256(path.read_bytes()).hexdigest() for path in folder.iterdir() if path.name != _DESCRIPTION}
-
-
-def _put(partial: Path, folder: Path) -> None:
-    """Moves a conversion to its place, where a damaged one or that of another process may stand."""
-    if folder.exists():
-        former = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", suffix=".partial", dir=folder.parent))
-        folder.replace(former)
-        shutil.rmtree(former, ignore_errors=True)
-    partial.replace(folder)
 
 
 def _refuse_if_it_kills(folder: Path, compute_type: str) -> None:

@@ -1,6 +1,6 @@
 """Our kernels for training beside PyTorch's, on a GPU: what they compute, and how long they take.
 
-    python benchmarks/kernels.py [--tiny]
+    python benchmarks/kernel_speeds.py [--tiny]
 
 Shapes of a step of the paper's models: 198 rows of 128 tokens, heads of 64, a vocabulary of 37,000, bf16. For each, the
 largest error beside float32 relative to the largest value, and microseconds forward and backward, captured as a graph
