@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from regard.models.fast.gpu import spans_of
-from regard.models.transformer import backwards, may_look
+from small import sight
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 HALF = torch.bfloat16 if DEVICE == "cuda" else torch.float16  # the interpreter has no bf16
@@ -42,10 +42,10 @@ def segments(length: int) -> Tensor:
 
 def mask(kind: str, queries: int, keys: int) -> Tensor:
     if kind == "causal":
-        return may_look(segments(queries), segments(keys)) & backwards(max(queries, keys), DEVICE)[:queries, :keys]
+        return sight(segments(queries), segments(keys), backwards=True).allowed()
     if kind == "keys":
         return (segments(keys) != 0)[:, None, None]
-    allowed = may_look(segments(queries), segments(keys))
+    allowed = sight(segments(queries), segments(keys)).allowed()
     if kind == "nothing":
         allowed[:, :, 3:9] = False
     return allowed

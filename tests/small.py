@@ -4,9 +4,10 @@ from typing import Any
 
 import torch
 from hypothesis import strategies as st
+from torch import Tensor
 
-from regard.batches.rows import Batch, batch_of
-from regard.models.transformer import Transformer, TransformerSettings
+from regard.batches.rows import Batch, Rows, batch_of
+from regard.models.transformer import OwnSentence, Transformer, TransformerSettings
 
 VOCABULARY = 23
 BEGIN, END = 0, 1
@@ -42,6 +43,12 @@ def padded(pairs: list[Pair], **options: Any) -> Batch:
 def packed(rows: list[list[Pair]], **options: Any) -> Batch:
     """Several sentence pairs a row."""
     return batch_of(rows, begin=BEGIN, end=END, **options)
+
+
+def sight(queries: Tensor, keys: Tensor, *, backwards: bool = False) -> OwnSentence:
+    """Who looks at whom, by the numbers of the sentences: [B, T] and [B, S]."""
+    of_queries, of_keys = (Rows(numbers, numbers, torch.zeros_like(numbers)) for numbers in (queries, keys))
+    return OwnSentence(of_queries, of_keys, backwards=backwards)
 
 
 words = st.integers(min_value=2, max_value=VOCABULARY - 1)

@@ -54,7 +54,8 @@ def _built(name: str, device: str) -> Any:
 @pytest.mark.parametrize("name", MODELS)
 def test_a_model_that_names_its_output_weight_multiplies_by_it_and_does_nothing_else(name: str) -> None:
     built = model(name)
-    weight = built.output_weight()
+    weight = models.architecture(MODELS[name][0]).output_weight(built)
+    assert weight is not None
     states = torch.randn(3, weight.size(1), dtype=weight.dtype)
     assert any(weight is parameter for parameter in built.parameters())
     torch.testing.assert_close(built.logits(states), states @ weight.t())

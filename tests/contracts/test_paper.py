@@ -8,18 +8,18 @@ import torch
 from torch import nn
 
 from regard import models, presets
+from regard.models.fast import fast_form
 from regard.models.transformer import (
+    ARCHITECTURE,
     LearnedPositions,
     Residual,
     Sinusoids,
     Transformer,
     TransformerSettings,
     attention,
-    backwards,
-    may_look,
 )
 from regard.training.settings import TrainingSettings
-from small import padded, transformer
+from small import padded, sight, transformer
 
 VOCABULARY = 37_000
 
@@ -130,13 +130,17 @@ def test_section_3_2_attention_is_a_softmax_over_scaled_products_with_minus_infi
 
 def test_section_3_2_3_who_may_look_where() -> None:
     queries, keys = torch.tensor([[1, 1, 2, 0]]), torch.tensor([[1, 2, 2]])
-    assert may_look(queries, keys)[0, 0].tolist() == [
+    assert sight(queries, keys).allowed()[0, 0].tolist() == [
         [True, False, False],
         [True, False, False],
         [False, True, True],
         [True, True, True],
     ]
-    assert backwards(3, queries.device).tolist() == [[True, False, False], [True, True, False], [True, True, True]]
+    assert sight(keys, keys, backwards=True).allowed()[0, 0].tolist() == [
+        [True, False, False],
+        [False, True, False],
+        [False, True, True],
+    ]
 
 
 def test_section_3_3_the_feed_forward_network_is_two_maps_with_a_relu_between() -> None:
@@ -152,31 +156,31 @@ def test_section_3_4_one_matrix_serves_source_target_and_output_scaled_at_the_bo
     torch.testing.assert_close(model.source_embedding(torch.tensor([7])), model.source_embedding.weight[7:8] * 4)
     x = torch.randn(2, 16, dtype=torch.float64)
     torch.testing.assert_close(model.logits(x), x @ model.source_embedding.weight.T)
-    assert model.output_weight() is model.source_embedding.weight
-    assert transformer(output_bias=True).output_weight() is None
+    assert ARCHITECTURE.output_weight(model) is model.source_embedding.weight
+    assert ARCHITECTURE.output_weight(transformer(output_bias=True)) is None
 
 
 def test_section_3_5_positions_are_interleaved_sinusoids_from_zero_for_any_length() -> None:
-    like = torch.empty(0, dtype=torch.float64)
-    table = Sinusoids(8, interleaved=True)(0, 10_001, like=like)
+    nothing, positions = torch.zeros(1, 10_001, 8, dtype=torch.float64), torch.arange(10_001)[None]
+    table = Sinusoids(8, interleaved=True)(nothing, positions)[0]
     assert table[0].tolist() == [0.0, 1.0] * 4
     for position in (1, 511, 513, 10_000):
         for i in range(4):
             angle = position / 10000 ** (2 * i / 8)
             assert table[position, 2 * i].item() == pytest.approx(math.sin(angle), abs=1e-12)
             assert table[position, 2 * i + 1].item() == pytest.approx(math.cos(angle), abs=1e-12)
-    halves = Sinusoids(8, interleaved=False)(0, 10_001, like=like)
+    halves = Sinusoids(8, interleaved=False)(nothing, positions)[0]
     assert torch.equal(halves, torch.cat([table[:, 0::2], table[:, 1::2]], dim=1))
     assert isinstance(transformer(positions="learned").source_positions, LearnedPositions)
 
 
 @pytest.mark.parametrize("without_padding", [True, False])
 def test_section_5_4_dropout_is_on_each_sub_layer_and_on_both_embeddings_and_nowhere_else(
-    without_padding: bool, monkeypatch: pytest.MonkeyPatch
+    without_padding: bool,
 ) -> None:
     """Counts what goes through dropout, and compares it with the outputs of the sub-layers."""
-    monkeypatch.setattr("regard.models.transformer.padding_is_left_out", lambda *_: without_padding)
-    model, batch = transformer(dropout=0.5).train(), padded([([5, 6], [7])])
+    plain, batch = transformer(dropout=0.5).train(), padded([([5, 6], [7])])
+    model = fast_form(plain, "training") if without_padding else plain
     dropped: list[torch.Tensor] = []
     given: list[torch.Tensor] = []
 
@@ -196,9 +200,7 @@ def test_section_5_4_dropout_is_on_each_sub_layer_and_on_both_embeddings_and_now
     assert {id(tensor) for tensor in given} <= {id(tensor) for tensor in dropped}
     for module in dropouts:
         module.p = 0.0
-    found = model(batch)
-    monkeypatch.undo()
-    torch.testing.assert_close(found, model.eval()(batch))  # nothing but these modules drops anything
+    torch.testing.assert_close(model(batch), plain.eval()(batch))  # nothing but these modules drops anything
 
 
 def test_the_decoder_starts_from_zero_or_from_a_learned_token() -> None:

@@ -10,7 +10,7 @@ import torch
 
 from regard import SettingsError
 from regard.batches.rows import Batch
-from regard.models.parts.positions import RotaryPositions
+from regard.models.parts.positions import Rotation
 from regard.models.transformer import Transformer, TransformerSettings
 from small import packed, padded, transformer
 
@@ -28,19 +28,21 @@ def moved(batch: Batch, *, source: int, target: int) -> Batch:
 
 
 def test_a_position_turns_each_pair_of_numbers_by_its_own_angle() -> None:
-    turn = RotaryPositions(4, base=100.0).turn(torch.tensor([0, 3]))
-    assert turn is not None
+    rotation = Rotation(4, base=100.0)
     x = torch.tensor([[1.0, 0.0, 0.0, 2.0]]).repeat(2, 2)  # two heads; the pairs are (1, 0) and (0, 2)
     expected = [math.cos(3), -2 * math.sin(0.3), math.sin(3), 2 * math.cos(0.3)]
-    assert turn(x, 2)[0].tolist() == x[0].tolist()
-    assert turn(x, 2)[1].tolist() == pytest.approx([*expected, *expected], abs=1e-6)
+    rotated = rotation(x, torch.tensor([0, 3]), 2)
+    assert rotated[0].tolist() == x[0].tolist()
+    assert rotated[1].tolist() == pytest.approx([*expected, *expected], abs=1e-6)
 
 
 def test_nothing_is_added_to_words() -> None:
     model = rotary()
     batch = padded([([5, 6, 7], [8, 9])])
-    assert torch.equal(model.embed_source(batch.source), model.source_embedding(batch.source.tokens))
-    assert torch.equal(model.embed_target(batch.target)[:, 1:], model.target_embedding(batch.target.tokens)[:, 1:])
+    source, target = model.source_embedding(batch.source.tokens), batch.target
+    assert torch.equal(model.source_positions(source, batch.source.positions), source)
+    embedded = model.embed_target(target.tokens, target.positions)
+    assert torch.equal(embedded[:, 1:], model.target_embedding(target.tokens)[:, 1:])
     assert not [name for name, _ in model.named_parameters() if "positions" in name]
 
 

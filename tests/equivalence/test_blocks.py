@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from regard.batches.rows import Batch
-from regard.models import blocks
-from regard.models.fast.blocks import RealTokens, padding_is_left_out
+from regard.models.fast import blocks, fast_form
+from regard.models.fast.blocks import RealTokens
 from regard.models.transformer import Transformer
 from regard.training import loss as losses
 from regard.training.loss import LeanCrossEntropy, LossOf, ProjectedCrossEntropy, Room, smoothed_cross_entropy
@@ -26,11 +26,9 @@ def loss_and_gradients(model: Transformer, batch: Batch) -> tuple[Tensor, list[T
 
 
 def both_ways(model: Transformer, batch: Batch) -> tuple[Any, Any]:
-    with pytest.MonkeyPatch.context() as patch:
-        assert padding_is_left_out(model.train(), batch)
-        left_out = loss_and_gradients(model, batch)
-        patch.setattr("regard.models.transformer.padding_is_left_out", lambda *_: False)
-        return left_out, loss_and_gradients(model, batch)
+    fast = fast_form(model, "training")
+    assert list(map(id, fast.parameters())) == list(map(id, model.parameters()))
+    return loss_and_gradients(fast, batch), loss_and_gradients(model, batch)
 
 
 @given(settings=options, rows=st.lists(st.lists(pairs, min_size=1, max_size=3), min_size=1, max_size=4))
@@ -50,37 +48,37 @@ def test_sentences_of_very_different_lengths_stand_in_different_blocks_and_none_
 @pytest.mark.parametrize("number", [1, 7, 32])
 def test_tokens_that_make_a_list_round_change_nothing(number: int, monkeypatch: pytest.MonkeyPatch) -> None:
     batch = packed([[([2, 3], [4]), ([5], [6, 7, 8])], [([9, 4, 4], [10])]], length=9)
-    model = transformer(dropout=0.0).train()
+    model = fast_form(transformer(dropout=0.0), "training").train()
     expected = loss_and_gradients(model, batch)
     for module in (blocks, losses):
         monkeypatch.setattr(module, "ROUND", number)
-    lists = RealTokens(batch, heads=2, dtype=torch.float64)
-    assert len(lists.source) % number == len(lists.target) % number == 0
-    assert lists.said == batch.tokens
+    lists = RealTokens({"source": batch.source, "target": batch.target}, heads=2, dtype=torch.float64)
+    assert len(lists.places["source"]) % number == len(lists.places["target"]) % number == 0
+    assert len(lists.places["target"]) - batch.tokens < number
     torch.testing.assert_close(loss_and_gradients(model, batch), expected, rtol=1e-9, atol=1e-9)
 
 
 def test_padding_has_states_of_zero_and_the_others_those_of_the_plain_way() -> None:
     model, batch = transformer(dropout=0.0), packed([[([2, 3], [4]), ([5], [6, 7, 8])], [([9], [10])]], length=9)
     plain, real = model.eval().states(batch), batch.target.segments != 0
-    states = model.train().states(batch)
+    states = fast_form(model, "training").train().states(batch)
     assert not states[~real].any()
     torch.testing.assert_close(states[real], plain[real])
 
 
-def test_whoever_looks_while_training_sees_the_weights_of_the_plain_way() -> None:
-    model, batch = transformer(dropout=0.0).train(), padded([([2, 3], [4])])
+def test_an_observer_of_training_sees_the_weights_of_the_plain_model() -> None:
+    plain, batch = transformer(dropout=0.0).train(), padded([([2, 3], [4])])
+    model = fast_form(plain, "training")
     seen = []
     for attention in model.attentions().values():
         attention.observer = lambda lookup: seen.append(lookup.weights) or lookup.weights  # type: ignore[func-returns-value]
-    assert not padding_is_left_out(model, batch)
-    model.states(batch)
+    torch.testing.assert_close(model.states(batch), plain.states(batch))
     assert len(seen) == 6
 
 
 def test_a_batch_without_a_token_has_a_loss_of_zero() -> None:
     batch = packed([[], []], length=8)
-    assert LossOf(transformer(), label_smoothing=0.1).train()(batch).smoothed == 0
+    assert LossOf(fast_form(transformer(), "training"), label_smoothing=0.1).train()(batch).smoothed == 0
 
 
 @given(

@@ -20,13 +20,18 @@ from kernel_inputs import DEVICE, HALF, attend, mask, needs_a_place, needs_trito
 from regard import kernels
 from regard.batches.rows import Batch
 from regard.kernels import compiling
-from regard.models import fused
-from regard.models.fast.dropout import Dropout
-from regard.models.transformer import FeedForward, Transformer, backwards, may_look
+from regard.models import fast
+from regard.models.fast import gpu
+from regard.models.transformer import ARCHITECTURE, FeedForward, Transformer
 from regard.training import loss as losses
 from regard.training.loss import LossOf
 from regard.training.precision import Rounded
-from small import packed, transformer
+from small import packed, sight, transformer
+
+
+def on_a_gpu(model: Any) -> Any:
+    """The form of a model, or of a part of one, for GPUs, wherever it is."""
+    return fast._with(model, gpu.FORMS)
 
 
 def same_when_compiled(way: Callable[..., Tensor], inputs: list[Tensor], gradient: Tensor) -> Tensor:
@@ -81,8 +86,9 @@ def test_the_operations_of_a_product_with_a_relu_are_what_they_tell_the_compiler
 
 @pytest.mark.parametrize("kind", [torch.nn.ReLU, torch.nn.GELU])
 def test_an_activation_goes_the_plain_way_on_a_processor(kind: type[torch.nn.Module]) -> None:
-    linear, activation, x = torch.nn.Linear(16, 24), kind(), torch.randn(2, 3, 16)
-    assert torch.equal(fused.fused_activation(x, linear, activation), activation(linear(x)))
+    plain = transformer(activation=kind.__name__.lower()).encoder.layers[0].feed_forward
+    x = torch.randn(2, 3, 16, dtype=torch.float64)
+    assert torch.equal(on_a_gpu(plain)(x), plain(x))
 
 
 @needs_triton
@@ -92,7 +98,7 @@ def test_the_operations_of_attention_are_what_they_tell_the_compiler(keys: int) 
     assert kernels.works("row_attention")
     *inputs, gradient = rows(12, keys, 16, torch.float32)
     asking, telling, *_ = (*inputs, None)
-    spans = fused.spans_of(mask("block", 12, keys), 12)
+    spans = gpu.spans_of(mask("block", 12, keys), 12)
     torch.library.opcheck(torch.ops.regard.row_attention, (asking, telling, spans, 2))
     normalisers = torch.ops.regard.row_attention(asking, telling, spans, 2)[1].detach()
     detached = [None if tensor is None else tensor.detach() for tensor in (gradient, asking, telling)]
@@ -205,11 +211,11 @@ def test_spans_are_the_masks_of_rows(data: st.DataObject) -> None:
             row[: len(filled)] = filled
     source, target = numbers
     for allowed in (
-        may_look(target, source),
-        may_look(source, source),
-        may_look(target, target) & backwards(30, "cpu"),
+        sight(target, source).allowed(),
+        sight(source, source).allowed(),
+        sight(target, target, backwards=True).allowed(),
     ):
-        spans, place = fused.spans_of(allowed, 30)[:, None, :, None], torch.arange(30)
+        spans, place = gpu.spans_of(allowed, 30)[:, None, :, None], torch.arange(30)
         assert torch.equal((place >= spans % 2**16) & (place < spans // 2**16), allowed)
 
 
@@ -229,14 +235,14 @@ def decided(model: Transformer) -> Transformer:
 @pytest.mark.skipif(DEVICE == "cpu", reason="no GPU")
 @pytest.mark.parametrize("half", [torch.bfloat16, torch.float16])
 def test_a_model_learns_the_same_with_kernels_and_without(half: torch.dtype, monkeypatch: pytest.MonkeyPatch) -> None:
-    model = decided(transformer(seed=8, d_model=64, heads=4, dtype=torch.float32)).cuda()
+    model = on_a_gpu(decided(transformer(seed=8, d_model=64, heads=4, dtype=torch.float32)).cuda())
     batch = packed([[([3, 4, 5], [6, 7]), ([8, 9], [10, 11, 12])], [([5], [3, 3])]]).to(DEVICE)
     found = []
     for answer in (lambda _: False, kernels.works):
-        monkeypatch.setattr(fused, "works", answer)
+        monkeypatch.setattr(gpu, "works", answer)
         monkeypatch.setattr(losses, "works", answer)
         with torch.autocast(DEVICE, dtype=half):
-            lost = LossOf(model, label_smoothing=0.1)(batch)
+            lost = LossOf(model, label_smoothing=0.1, output_weight=ARCHITECTURE.output_weight)(batch)
         gradients = torch.autograd.grad(lost.smoothed, list(model.parameters()))
         found.append([*(part.detach() for part in lost), *gradients])
     for plain, ours in zip(*found, strict=True):
@@ -255,8 +261,8 @@ def states_and_gradients(model: Transformer, way: str) -> tuple[list[Tensor], se
         return kernels.works(name)
 
     with pytest.MonkeyPatch.context() as patch, torch.autocast(DEVICE, dtype=HALF, enabled=way == "autocast"):
-        patch.setattr(fused, "works", works)
-        patch.setattr(fused, "_learns_on_a_gpu", lambda _: way != "plain" and torch.is_grad_enabled())
+        patch.setattr(gpu, "works", works)
+        patch.setattr(gpu, "_learns_on_a_gpu", lambda _: way != "plain" and torch.is_grad_enabled())
         states = (Rounded(StatesOf(model), HALF) if way == "half" else StatesOf(model))(batch)
     draw = torch.Generator().manual_seed(5)
     wanted = torch.randn(states.shape, generator=draw).to(states)
@@ -284,7 +290,7 @@ def test_a_whole_model_and_its_gradients_are_those_of_the_plain_way(
     attention_bias: bool, positions: str, way: str
 ) -> None:
     sizes = {"d_model": 128, "heads": 8, "attention_bias": attention_bias, "positions": positions}
-    model = decided(transformer(dtype=torch.float32, **sizes)).to(DEVICE)
+    model = on_a_gpu(decided(transformer(dtype=torch.float32, **sizes)).to(DEVICE))
     ours, used = states_and_gradients(model, way)
     theirs, none = states_and_gradients(model, "plain")
     of_attention = {"row_attention", "turning"} if positions == "rotary" else {"row_attention"}
@@ -303,57 +309,58 @@ def test_a_whole_model_and_its_gradients_are_those_of_the_plain_way(
 )
 def test_what_does_not_fit_the_kernel_goes_the_plain_way(way: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
     sizes = {name: size for name, size in way.items() if name in ("d_k", "d_v")}
-    attention = transformer(d_model=128, heads=8, dtype=HALF, **sizes).encoder.layers[0].self_attention.to(DEVICE)
-    monkeypatch.setattr(fused, "_learns_on_a_gpu", lambda _: torch.is_grad_enabled())
+    model = on_a_gpu(transformer(d_model=128, heads=8, dtype=HALF, **sizes).to(DEVICE))
+    attention = model.encoder.layers[0].self_attention
+    assert isinstance(attention, gpu.GpuAttention)
+    monkeypatch.setattr(gpu, "_learns_on_a_gpu", lambda _: torch.is_grad_enabled())
     attention.observer = (lambda lookup: lookup.weights) if way.get("observed") else None
     length = 129 if way.get("long") else 5
     x = torch.randn(2, length, 128, device=DEVICE, dtype=HALF)
-    allowed = torch.ones(2, 1, length, length, dtype=torch.bool, device=DEVICE)
+    ones = torch.ones(2, length, dtype=torch.long, device=DEVICE)
     with torch.set_grad_enabled("no gradient" not in way):
-        assert fused.joint_attention(attention, x, x, allowed) is None
-        assert attention(x, x, allowed).shape == x.shape
+        assert not attention._is_joint(x, x)
+        assert attention(x, x, sight(ones, ones)).shape == x.shape
 
 
 @needs_triton
 @needs_a_place
 def test_layers_with_the_same_mask_share_its_spans(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[int] = []
-    way = fused.spans_of
+    way = gpu.spans_of
 
     def counted(allowed: Tensor, queries: int) -> Tensor:
         asked.append(queries)
         return way(allowed, queries)
 
-    monkeypatch.setattr(fused, "spans_of", counted)
-    model = transformer(d_model=128, heads=8, dtype=torch.float32, encoder_layers=3, decoder_layers=2).to(DEVICE)
+    monkeypatch.setattr(gpu, "spans_of", counted)
+    sizes = {"d_model": 128, "heads": 8, "encoder_layers": 3, "decoder_layers": 2}
+    model = on_a_gpu(transformer(dtype=torch.float32, **sizes).to(DEVICE))
     for steps in (1, 2):
         states_and_gradients(model, "half")
         assert len(asked) == 3 * steps  # of the source, of the target, and of one over the other
-    assert len(fused._SPANS) == 0  # they are gone with their masks
+    assert len(gpu._SPANS._known) == 0  # they are gone with their masks
 
 
 def test_compiled_code_goes_the_plain_way_where_a_kernel_does_not_work(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(kernels, "trusted", lambda _: None)
     tensors = [torch.randn(2, 2, 8, 16) for _ in range(3)]
-    allowed = may_look(torch.ones(2, 8), torch.ones(2, 8))
+    everything = sight(torch.ones(2, 8), torch.ones(2, 8))
+    attention = on_a_gpu(transformer()).encoder.layers[0].self_attention
 
     def attend(query: Tensor, key: Tensor, value: Tensor) -> Tensor:
-        if kernels.works("row_attention"):
-            return query
-        return fused.fused_attention(query, key, value, allowed)
+        return query if kernels.works("row_attention") else attention.attention(query, key, value, everything)
 
     found = torch.compile(attend, fullgraph=True, backend="eager")(*tensors)
-    torch.testing.assert_close(found, F.scaled_dot_product_attention(*tensors, attn_mask=allowed))
+    torch.testing.assert_close(found, F.scaled_dot_product_attention(*tensors))
 
 
 @pytest.mark.parametrize("training", [True, False])
 def test_on_a_processor_a_residual_goes_the_plain_way(training: bool) -> None:
-    norm, dropout = torch.nn.LayerNorm(128), Dropout(0.3).train(training)
-    x, y = torch.randn(2, 3, 5, 128)
-    found = []
-    for way in (lambda: fused.fused_residual(x, y, norm, dropout), lambda: norm(x + dropout(y))):
+    plain = transformer(dropout=0.3).encoder.layers[0].self_attention_residual.train(training)
+    x, found = torch.randn(3, 5, 16, dtype=torch.float64), []
+    for residual_connection in (on_a_gpu(plain), plain):
         torch.manual_seed(1)
-        found.append(way())
+        found.append(residual_connection(x, torch.sin))
     assert torch.equal(*found)
 
 
@@ -361,13 +368,15 @@ def test_on_a_processor_a_residual_goes_the_plain_way(training: bool) -> None:
 @pytest.mark.skipif(DEVICE == "cpu", reason="no GPU")
 @pytest.mark.parametrize("p", [0.0, 0.1])
 def test_on_a_gpu_a_residual_goes_through_the_kernel(p: float, monkeypatch: pytest.MonkeyPatch) -> None:
-    norm, dropout = torch.nn.LayerNorm(512, device=DEVICE, dtype=HALF), Dropout(p)
+    model = transformer(d_model=512, dropout=p, dtype=HALF).to(DEVICE).train()
+    connection = on_a_gpu(model.encoder.layers[0].self_attention_residual)
+    norm = connection.norm
     x, y, *_ = residual(512, HALF)
-    ours = fused.fused_residual(x, y, norm, dropout)
+    ours = connection(x, lambda _: y)
     assert "residual_norm" in type(ours.grad_fn).__name__
     assert p or torch.allclose(ours, norm(x + y), rtol=0.02, atol=0.02)
-    monkeypatch.setattr(fused, "works", lambda _: False)
-    theirs = fused.fused_residual(x, y, norm, dropout)
+    monkeypatch.setattr(gpu, "works", lambda _: False)
+    theirs = connection(x, lambda _: y)
     assert ours.std().item() == pytest.approx(theirs.std().item(), rel=0.02)
 
 

@@ -14,7 +14,7 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 from kernel_inputs import DEVICE, HALF, needs_a_place, needs_triton
 from regard import kernels
 from regard.batches.rows import Batch
-from regard.models.transformer import Transformer
+from regard.models.transformer import ARCHITECTURE, Transformer
 from regard.training import loss as losses
 from regard.training.loss import Losses, LossOf, smoothed_cross_entropy
 from regard.training.precision import Rounded
@@ -137,7 +137,7 @@ class PlainLossOf(LossOf):
 
 def learned(model: Transformer, kind: type[LossOf], *, compiled: bool = False) -> list[Tensor]:
     """In half precision, the losses of some sentences, and the gradients of all weights."""
-    module = Rounded(kind(model, label_smoothing=0.1), HALF)
+    module = Rounded(kind(model, label_smoothing=0.1, output_weight=ARCHITECTURE.output_weight), HALF)
     if compiled:
         module.compile(fullgraph=True, dynamic=False, backend="aot_eager")
     found: Losses = module(packed(BATCH).to(DEVICE)._replace(tokens=0))
@@ -192,12 +192,12 @@ def test_compiled_a_whole_model_is_one_graph_and_learns_the_same(monkeypatch: py
 def test_with_a_bias_or_twice_or_where_nobody_learns_logits_are_kept(asked: set[str]) -> None:
     batch = packed(BATCH).to(DEVICE)
     plain_model, biased = (transformer(dtype=HALF, output_bias=bias).to(DEVICE) for bias in (False, True))
-    LossOf(biased, label_smoothing=0.1)(batch)
-    LossOf(plain_model, label_smoothing=0.1, consistency=1.0).train()(batch)
+    LossOf(biased, label_smoothing=0.1, output_weight=ARCHITECTURE.output_weight)(batch)
+    LossOf(plain_model, label_smoothing=0.1, output_weight=ARCHITECTURE.output_weight, consistency=1.0).train()(batch)
     with torch.no_grad():
-        LossOf(plain_model, label_smoothing=0.1)(batch)
+        LossOf(plain_model, label_smoothing=0.1, output_weight=ARCHITECTURE.output_weight)(batch)
     assert "projected_loss" not in asked
-    LossOf(plain_model, label_smoothing=0.1)(batch)
+    LossOf(plain_model, label_smoothing=0.1, output_weight=ARCHITECTURE.output_weight)(batch)
     assert "projected_loss" in asked
 
 

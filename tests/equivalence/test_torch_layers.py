@@ -6,8 +6,8 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from regard.models.transformer import MultiHeadAttention, Transformer, backwards, may_look
-from small import transformer
+from regard.models.transformer import MultiHeadAttention, Transformer
+from small import sight, transformer
 
 SEGMENTS = torch.tensor([[1, 1, 1, 1, 1], [1, 1, 1, 0, 0]])
 
@@ -74,13 +74,12 @@ def test_the_stacks_equal_those_of_torch_in_outputs_and_gradients(norm: str, act
     y = torch.randn(2, 4, 16, dtype=torch.float64, requires_grad=True)
     target = torch.ones(2, 4, dtype=torch.long)
 
-    memory = model.encoder(x, may_look(SEGMENTS, SEGMENTS))
-    causal = backwards(4, y.device)
-    ours = model.decoder(y, memory, may_look(target, target) & causal, may_look(target, SEGMENTS))
+    memory = model.encoder(x, sight(SEGMENTS, SEGMENTS))
+    ours = model.decoder(y, memory, sight(target, target, backwards=True), sight(target, SEGMENTS))
 
     padding = SEGMENTS == 0
     their_memory = encoder(x, src_key_padding_mask=padding)
-    theirs = decoder(y, their_memory, tgt_mask=~causal, memory_key_padding_mask=padding)
+    theirs = decoder(y, their_memory, tgt_mask=torch.ones(4, 4).triu(1).bool(), memory_key_padding_mask=padding)
 
     real = SEGMENTS != 0
     torch.testing.assert_close(memory[real], their_memory[real], rtol=0, atol=1e-10)
