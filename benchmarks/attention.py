@@ -20,6 +20,7 @@ from torch.nn import functional as F
 
 from regard.batches.rows import Batch, batch_of
 from regard.insight.capture import watch
+from regard.models.fast import fast_form
 from regard.models.transformer import Transformer, TransformerSettings
 
 VOCABULARY, SENTENCES, ROW = 8_000, 128, 64
@@ -88,6 +89,7 @@ def main() -> None:
     padded = batch_of([[pair] for pair in sentences], begin=0, end=1)
     packed = batch_of(first_fit(sentences), begin=0, end=1, length=ROW)
     ours = Transformer(TransformerSettings(source_vocabulary=VOCABULARY, target_vocabulary=VOCABULARY, **SIZE))  # type: ignore[arg-type]
+    ours = fast_form(ours, "training")
     theirs = TorchTransformer()
 
     def watched() -> None:

@@ -23,7 +23,7 @@ from torch.nn import functional as F
 
 from regard.kernels import works
 from regard.models.fast.gpu import spans_of
-from regard.models.parts.positions import RotaryPositions, Turn
+from regard.models.parts.positions import Rotation
 from regard.training.loss import smoothed_cross_entropy
 
 SETS, TURNS, SMOOTHING, DROPOUT = 3, 15, 0.1, 0.1
@@ -71,19 +71,20 @@ def attention(shapes: Shapes, heads: int, width: int) -> Case:
 
 def turning(shapes: Shapes, heads: int, width: int) -> Case:
     positions = torch.arange(shapes.length, device=shapes.device).expand(shapes.rows, -1) % 28
-    turn = RotaryPositions(width, 10_000.0).turn(positions)
-    assert turn
+    rotation = Rotation(width, 10_000.0)
 
     def ours(joined: Tensor, cosines: Tensor, sines: Tensor) -> Tensor:
         found: Tensor = torch.ops.regard.turned(joined, cosines, sines, 2 * heads, False)
         return found
 
-    def plain(joined: Tensor, cosines: Tensor, sines: Tensor) -> Tensor:
+    def plain(joined: Tensor, *_: Tensor) -> Tensor:
         turned, values = joined.split([2 * heads * width, heads * width], dim=-1)
-        return torch.cat([Turn(cosines, sines)(turned, 2 * heads), values], dim=-1)
+        return torch.cat([rotation(turned, positions, 2 * heads), values], dim=-1)
 
     sets = [[_drawn((shapes.rows, shapes.length, 3 * heads * width), shapes)] for _ in range(SETS)]
-    return Case(f"rotary positions, {heads} heads of {width}", "turning", ours, plain, sets, [*turn])
+    return Case(
+        f"rotary positions, {heads} heads of {width}", "turning", ours, plain, sets, [*rotation.angles(positions)]
+    )
 
 
 def loss(shapes: Shapes) -> Case:

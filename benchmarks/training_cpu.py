@@ -38,7 +38,7 @@ from rich.table import Table
 from regard.batches.corpus import StoredCorpus, store
 from regard.batches.loader import Loader, LoaderSettings
 from regard.batches.rows import Batch, batch_of
-from regard.models.transformer import Transformer, TransformerSettings
+from regard.models.transformer import ARCHITECTURE, Transformer, TransformerSettings
 from regard.tokens import TokeniserSettings, train
 from regard.training.distribution import Processes
 from regard.training.memory import keep_freed_memory
@@ -114,7 +114,7 @@ def packed_batches(corpus: StoredCorpus, size: int) -> Iterator[Batch]:
 def ours(corpus: StoredCorpus, size: int, precision: Precision) -> Step:
     optimisation = Optimisation(
         Transformer(SETTINGS), TrainingSettings(), device=torch.device("cpu"),
-        precision=precision, processes=Processes(), say=print,
+        precision=precision, processes=Processes(), say=print, kind=ARCHITECTURE,
     )  # fmt: skip
     stream, numbers = packed_batches(corpus, size), iter(range(1, 10**9))
 

@@ -23,6 +23,7 @@ from rich.table import Table
 from torch.profiler import ProfilerActivity, profile
 from transformers import MarianConfig, MarianMTModel
 
+from regard.models.fast import fast_form
 from regard.models.transformer import Transformer, TransformerSettings
 from regard.search import SearchSettings
 from regard.translation.engines.torch import TorchEngine
@@ -49,7 +50,7 @@ def model(vocabulary: int, **sizes: int) -> Transformer:
 
 
 def engine(translating: Transformer, *, device: torch.device = GPU, **options: Any) -> TorchEngine:
-    return TorchEngine(translating, Sides(), device=device, **options)  # type: ignore[arg-type]
+    return TorchEngine(fast_form(translating, "decoding"), Sides(), device=device, **options)  # type: ignore[arg-type]
 
 
 def promises() -> None:

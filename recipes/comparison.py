@@ -228,7 +228,7 @@ def tokens_per_second(model: Any, tokenisers: Any, place: Path, device: Any) -> 
     )
     precision = precision_for(device, training.precision)._replace(whole=kind.rounds)
     optimisation = Optimisation(
-        model, training, device=device, precision=precision, processes=Processes(), say=print, captured=kind.captured
+        model, training, device=device, precision=precision, processes=Processes(), say=print, kind=kind
     )  # fmt: skip
     if device.type == "cuda":
         optimisation.try_shapes(loader.shapes())

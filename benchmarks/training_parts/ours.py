@@ -12,7 +12,7 @@ import torch
 from regard.batches.corpus import StoredCorpus
 from regard.batches.loader import Loader, LoaderSettings
 from regard.batches.rows import Batch
-from regard.models.transformer import Transformer, TransformerSettings
+from regard.models.transformer import ARCHITECTURE, Transformer, TransformerSettings
 from regard.training.distribution import Processes
 from regard.training.optimisation import Optimisation
 from regard.training.precision import precision_for
@@ -88,7 +88,7 @@ def optimisation(
 ) -> Optimisation:
     return Optimisation(
         model.to(device), settings, device=device, precision=precision_for(device, precision), processes=Processes(),
-        say=print,
+        say=print, kind=ARCHITECTURE,
     )  # fmt: skip
 
 

@@ -13,7 +13,7 @@ from regard import TrainingError
 from regard.batches.corpus import store
 from regard.batches.loader import Loader, LoaderSettings
 from regard.batches.rows import Batch, batch_of
-from regard.models.transformer import Transformer, TransformerSettings
+from regard.models.transformer import ARCHITECTURE, Transformer, TransformerSettings
 from regard.training.captured import Captures
 from regard.training.checkpoints import Checkpoints, Progress
 from regard.training.distribution import Processes
@@ -67,6 +67,7 @@ class Run:
             precision=Precision("float32", None, ""),
             processes=Processes(),
             say=Journal(None, self.view).say,
+            kind=ARCHITECTURE,
         )
         self.trainer = Trainer(
             self.optimisation,

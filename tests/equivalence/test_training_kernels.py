@@ -10,7 +10,7 @@ from torch.nn import functional as F
 
 from kernel_inputs import DEVICE, HALF, attend, mask, needs_a_place, needs_triton, relu, residual, rows, seeded
 from regard import kernels
-from regard.models.parts.positions import RotaryPositions
+from regard.models.parts.positions import Rotation
 from regard.training.loss import smoothed_cross_entropy
 
 
@@ -102,11 +102,10 @@ def test_heads_that_are_turned_and_their_gradients_are_those_of_the_plain_way(
     torch.manual_seed(0)
     x, gradient = (torch.randn(2, count, 6 * width, device=DEVICE).to(dtype).requires_grad_() for _ in range(2))
     positions = torch.randint(60, (2, count), device=DEVICE)
-    turn = RotaryPositions(width, 100.0).turn(positions)
-    assert turn
-    found = torch.ops.regard.turned(x, turn.cosines, turn.sines, turned, False)
+    rotation = Rotation(width, 100.0)
+    found = torch.ops.regard.turned(x, *rotation.angles(positions), turned, False)
     first, rest = x.double().split([turned * width, (6 - turned) * width], dim=-1)
-    expected = torch.cat([turn(first, turned), rest], dim=-1)
+    expected = torch.cat([rotation(first, positions, turned), rest], dim=-1)
     error = 1e-5 if dtype == torch.float32 else 1e-2
     torch.testing.assert_close(found.double(), expected, rtol=error, atol=error)
     (ours,), (theirs,) = (torch.autograd.grad(y, x, gradient.to(y.dtype)) for y in (found, expected))

@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from regard import kernels
 from regard.batches.rows import Batch, Rows
 from regard.errors import TrainingError
+from regard.models.fast import fast_form
 from regard.models.protocols import Architecture, Model
 from regard.training.captured import Captures, NotCapturedError
 from regard.training.distribution import Processes
@@ -83,7 +84,7 @@ class Optimisation:
         self._start_moments()
         loss = precision.around(
             LossOf(
-                model,
+                fast_form(model, "training"),
                 label_smoothing=settings.label_smoothing,
                 consistency=settings.consistency,
                 output_weight=kind.output_weight,

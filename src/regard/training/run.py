@@ -19,7 +19,6 @@ import torch
 from regard import modelfolder, models
 from regard.batches.loader import Loader, LoaderSettings
 from regard.errors import TrainingError
-from regard.models.fast import fast_form
 from regard.models.protocols import Architecture, Model
 from regard.settings import Settings
 from regard.tokens import Tokenisers
@@ -49,12 +48,11 @@ def run(recipe: Recipe, around: Surroundings, *, reasons: list[str], resume: boo
     around.journal.say(f"{len(corpora.training):,} sentence pairs to train on. {corpora.validation}")
     model, settings, architecture = _model(recipe, tokenisers, loaded)
     model = model.to(around.device)
-    learning = fast_form(model, "training")
     kind = models.architecture(architecture)
     precision = precision._replace(whole=kind.rounds)
     _check_disk(around.work, model, recipe)
     validation = Validation(
-        learning,
+        model,
         tokenisers,
         corpora.held_out,
         training=recipe.training,
@@ -64,7 +62,7 @@ def run(recipe: Recipe, around: Surroundings, *, reasons: list[str], resume: boo
         processes=around.processes,
         kind=kind,
     )
-    trainer = _trainer(recipe, around, learning, settings, corpora, precision, kind)
+    trainer = _trainer(recipe, around, model, settings, corpora, precision, kind)
     if resume and trainer.resume():
         around.journal.say(f"Going on after step {trainer.progress.step:,}.")
     if not trainer.run(validation.look):

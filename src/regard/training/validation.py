@@ -13,6 +13,7 @@ from regard import metrics
 from regard.batches.corpus import StoredCorpus
 from regard.batches.loader import Loader, LoaderSettings, Place
 from regard.batches.rows import Batch
+from regard.models.fast import fast_form
 from regard.models.protocols import Architecture, Model
 from regard.search import SearchSettings
 from regard.tokens import Tokenisers
@@ -58,9 +59,10 @@ class Validation:
         processes: Processes,
         kind: Architecture,
     ) -> None:
-        self.model, self.tokenisers, self.held_out, self.settings = model, tokenisers, held_out, settings
+        self.model = fast_form(model, "training")
+        self.tokenisers, self.held_out, self.settings = tokenisers, held_out, settings
         self.device, self.precision, self.processes = device, precision, processes
-        loss = LossOf(model, label_smoothing=training.label_smoothing, output_weight=kind.output_weight)
+        loss = LossOf(self.model, label_smoothing=training.label_smoothing, output_weight=kind.output_weight)
         self.loss = precision.around(loss)
         self.batches = _one_epoch(held_out.corpus, training, shares_rows=kind.shares_rows)
         self._looks = 0
