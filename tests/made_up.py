@@ -38,6 +38,9 @@ class Told:
                 rows[place * self.width + w] = newcomers.rows[n * self.width + w]
         return Told(rows, self.width)
 
+    def append(self, newcomers: "Told") -> "Told":
+        return Told([*self.rows, *newcomers.rows], self.width)
+
 
 class MadeUp:
     """Logits in float64; with `levels`, whole numbers below that, so that there are ties."""

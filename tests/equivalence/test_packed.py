@@ -13,7 +13,7 @@ from baselines import MODELS, model
 from regard.models.fast import fast_form
 from regard.models.fast import packing as room
 from regard.models.fast.packing import PackedEmbedding, PackedLinear, can_pack
-from regard.search.driver import _closed_ranks
+from regard.search.session import closed_ranks
 from small import options, padded, transformer
 
 needs_packing = pytest.mark.skipif(not can_pack(), reason="this PyTorch has no oneDNN")
@@ -90,7 +90,7 @@ def test_what_cannot_be_packed_is_left_alone(monkeypatch: pytest.MonkeyPatch) ->
 @given(st.integers(1, 40), st.randoms(use_true_random=False))
 def test_when_ranks_close_nobody_is_lost_and_only_the_last_move(places: int, random: Random) -> None:
     busy = sorted(random.sample(range(places), random.randint(0, places)))
-    closed = _closed_ranks(busy)
+    closed = closed_ranks(busy)
     assert sorted(closed) == busy
     for place, was in enumerate(closed):
         assert place == was or (was >= len(busy) and place not in busy)

@@ -3,7 +3,9 @@
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import pairwise
+from random import Random
 from typing import Any
 
 import pytest
@@ -12,7 +14,8 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from made_up import BEGIN, END, MadeUp, Told, brute_force
-from regard.search import Request, Result, Search, SearchSettings, build, decode, decode_waiting
+from regard.errors import SettingsError
+from regard.search import Request, Result, Search, SearchSettings, Session, StateBoard, build, decode
 from regard.search.beam import Beam
 from regard.search.greedy import Greedy
 from regard.search.length import limit
@@ -44,6 +47,23 @@ def run(model: MadeUp, requests: Sequence[Request], search: Search, sentences: l
     """Sentence n of the model for the n-th request, unless said otherwise."""
     sentences = list(range(len(requests))) if sentences is None else sentences
     return decode(model.step, model.start(sentences, width=search.width), requests, search)
+
+
+def board_of(model: MadeUp, search: Search, *, places: int = 0, step: Any = None) -> StateBoard[Told]:
+    """The made-up model's side of a session; with `places`, all of them are there from the start."""
+    state = model.start([0] * places, width=search.width) if places else None
+    start = partial(_started, model, search.width)
+    return StateBoard(step or model.step, start, device=search.device, state=state, places=places)
+
+
+def _started(model: MadeUp, width: int, numbers: Sequence[int]) -> Told:
+    return model.start(list(numbers), width=width)
+
+
+def results(session: Session, requests: Sequence[Request]) -> dict[int, Result]:
+    for n, request in enumerate(requests):
+        session.submit(n, n, request)
+    return dict(session.results())
 
 
 def one(model: MadeUp, request: Request, **settings: Any) -> Result:
@@ -220,16 +240,9 @@ def test_a_search_that_stays_in_place_finds_the_same(seed: int, places: int, wid
         tensors.update(tensor.data_ptr() for tensor in (*search.live, *search.finished, search.tokens, search.limits))
         return model.step(tokens, state)
 
-    waiting = decode_waiting(
-        step,
-        lambda numbers: model.start(list(numbers), width=search.width),
-        requests,
-        search,
-        places=places,
-        state=model.start([0] * places, width=search.width),
-        room=20,
-    )
-    found = dict(waiting)
+    board = board_of(model, search, places=places, step=step)
+    session = Session(board, search, places=places, fixed=True, room=20)
+    found = results(session, requests)
     for n, result in enumerate(alone):
         (one,), (other,) = result.hypotheses, found[n].hypotheses
         assert other.logprobs == pytest.approx(one.logprobs, abs=1e-5)  # in float32
@@ -250,17 +263,41 @@ def test_sentences_that_wait_for_a_place_find_what_they_find_alone(
     alone = [
         run(model, [request], search_of(**kind, max_length_offset=6), [n])[0] for n, request in enumerate(requests)
     ]
-    found = decode_waiting(
-        model.step,
-        lambda numbers: model.start(list(numbers), width=search.width),
-        requests,
-        search,
-        places=places,
-        free=free,
-        state=model.start([0] * places, width=search.width) if fixed else None,
-    )
-    assert dict(found) == dict(enumerate(alone))
+    board = board_of(model, search, places=places if fixed else 0)
+    found = results(Session(board, search, places=places, free=free, fixed=fixed), requests)
+    assert found == dict(enumerate(alone))
     assert not search.sentences
+
+
+@given(seeds, kinds, st.integers(1, 4), st.randoms(use_true_random=False))
+def test_requests_that_enter_and_leave_a_session_at_any_time_find_what_they_find_alone(
+    seed: int, kind: dict[str, Any], places: int, random: Random
+) -> None:
+    model, search = MadeUp(seed=seed, vocabulary=6), search_of(**kind, max_length_offset=6)
+    requests = [Request(source_length=n % 4, number=n) for n in range(8)]
+    session = Session(board_of(model, search), search, places=places, free=0)
+    waiting, found, cancelled = list(range(8)), {}, set()
+    while waiting or not session.is_idle:
+        for n in waiting[: random.randint(0, 3)]:
+            session.submit(n, n, requests[n])
+            waiting.remove(n)
+        if random.random() < 0.2:
+            cancelled.add(gone := random.randrange(8))
+            session.cancel(gone)
+            waiting = [n for n in waiting if n != gone]
+        found |= dict(session.step())
+    assert set(found) | cancelled == set(range(8))
+    for n, result in found.items():
+        assert result == run(model, [requests[n]], search_of(**kind, max_length_offset=6), [n])[0]
+
+
+def test_a_request_that_cannot_be_fulfilled_is_refused_when_it_is_submitted_and_the_others_go_on() -> None:
+    model, search = MadeUp(seed=1, vocabulary=6), search_of(max_length_offset=3)
+    session = Session(board_of(model, search), search, places=2)
+    session.submit("good", 0, Request(source_length=1))
+    with pytest.raises(SettingsError, match="ends a sentence"):
+        session.submit("bad", 1, Request(source_length=1, prefix=(END,)))
+    assert [key for key, _ in session.results()] == ["good"]
 
 
 @given(seeds, kinds)

@@ -80,6 +80,9 @@ class State(Protocol):
     def put(self, places: Tensor, newcomers: Any) -> State:
         """The sentences of another state, which have not made a step yet, take these of the N places."""
 
+    def append(self, newcomers: Any) -> State:
+        """The sentences of another state, which have not made a step yet, take places behind the last."""
+
 
 class Module(Protocol):
     """What Regard uses of a torch.nn.Module."""

@@ -11,24 +11,26 @@ from pkgutil import iter_modules
 import torch
 
 from regard.errors import SettingsError
-from regard.search.driver import decode, decode_waiting
 from regard.search.probabilities import combine
 from regard.search.request import Hypothesis, Request, Result
 from regard.search.search import Decision, Search
+from regard.search.session import Board, Session, StateBoard, decode
 from regard.search.settings import SearchSettings
 from regard.settings import nearest
 
 __all__ = [
+    "Board",
     "Decision",
     "Hypothesis",
     "Request",
     "Result",
     "Search",
     "SearchSettings",
+    "Session",
+    "StateBoard",
     "build",
     "combine",
     "decode",
-    "decode_waiting",
     "methods",
 ]
 

@@ -122,9 +122,7 @@ class Search(ABC):
     def admit(self, requests: Sequence[Request], *, places: Sequence[int] | None = None) -> None:
         """Sentences enter, behind those that are there or into free `places`."""
         for request in requests:
-            phrases = () if request.is_plain else (request.prefix, *request.banned, *request.required)
-            if any(self.end in phrase for phrase in phrases):
-                raise SettingsError(f"A phrase contains {self.end}, which ends a sentence.\n  Leave it out.")
+            self.check(request)
         entering = [Sentence.of(request, self.settings, began=self._clock) for request in requests]
         self._deadline = min([self._deadline, *(sentence.last for sentence in entering)])
         if places is not None:
@@ -191,6 +189,22 @@ class Search(ABC):
             self.over, self.tokens = over, tokens.flatten()
         return None if places is None else (places + self._first_rows).flatten()
 
+    def check(self, request: Request) -> None:
+        """Refuses a request that no search can fulfil."""
+        phrases = () if request.is_plain else (request.prefix, *request.banned, *request.required)
+        if any(self.end in phrase for phrase in phrases):
+            raise SettingsError(f"A phrase contains {self.end}, which ends a sentence.\n  Leave it out.")
+
+    @torch.no_grad()
+    def release(self, places: Sequence[int]) -> None:
+        """The sentences in these places leave without a result."""
+        if not places:
+            return
+        for place in places:
+            self.sentences[place] = None
+        self._taken[list(places)] = False
+        self.live.total.index_fill_(0, torch.tensor(places, device=self.device), -torch.inf)
+
     def conclude(self) -> dict[int, Result]:
         """The results of the sentences that are finished, by their places, which are free now."""
         gone = self.dismiss()
@@ -223,7 +237,7 @@ class Search(ABC):
         return Dismissed(sentences, fields, arrived, self.settings)
 
     def _dismiss_late(self, over: NDArray[np.bool_]) -> None:
-        """Whoever is not over when it should be, since its numbers are none, becomes so in [N]."""
+        """Marks sentences in [N] that are past their last step without a result, since their logits are NaN."""
         last = {n: sentence.last for n, sentence in enumerate(self.sentences) if sentence and not over[n]}
         over[[n for n, clock in last.items() if clock < self._clock]] = True
         self._deadline = min((clock for clock in last.values() if clock >= self._clock), default=math.inf)

@@ -116,6 +116,20 @@ class DecoderState:
         self.earliest = min(self.born)
         return self
 
+    def append(self, newcomers: DecoderState) -> DecoderState:
+        """The sentences of another state, which have not made a step yet, take places behind the last."""
+        count, width = len(newcomers.born), max(self.source_allowed.size(3), newcomers.source_allowed.size(3))
+        both = self.source_allowed, newcomers.source_allowed
+        self.source_allowed = torch.cat([F.pad(allowed, (0, width - allowed.size(3))) for allowed in both])
+        pairs = zip(self.source, newcomers.source, strict=True)
+        self.source = [(_behind(ours[0], theirs[0]), _behind(ours[1], theirs[1])) for ours, theirs in pairs]
+        self.own = [(_more(key, count), _more(value, count)) for key, value in self.own]
+        self.seen, self.ages = _more(self.seen, count), _more(self.ages, count)
+        self.born += [self.steps] * count
+        self.earliest = min(self.born)
+        self.places = torch.arange(len(self.born), device=self.places.device)
+        return self
+
     def _fill(self, places: Tensor, newcomers: DecoderState) -> None:
         assert newcomers.steps == 0
         assert newcomers.width == self.width
@@ -160,6 +174,17 @@ def _kept(cache: Tensor, *, sentences: Tensor, places: Tensor) -> Tensor:
     if len(places):
         cache[places] = cache[sentences[places]]
     return cache[: len(sentences)]
+
+
+def _behind(cache: Tensor, newcomers: Tensor) -> Tensor:
+    """[N, H, S, K] and [M, H, S', K] -> [N + M, H, the larger of both, K]."""
+    length = max(cache.size(2), newcomers.size(2))
+    return torch.cat([_longer(tensor, length - tensor.size(2)) for tensor in (cache, newcomers)])
+
+
+def _more(cache: Tensor, count: int) -> Tensor:
+    """[N, ...] -> [N + count, ...], with zeros."""
+    return torch.cat([cache, cache.new_zeros(count, *cache.shape[1:])])
 
 
 def _longer(cache: Tensor, by: int) -> Tensor:

@@ -50,6 +50,15 @@ class Kept:
             shared={name: _put(tensor, places, newcomers.shared[name]) for name, tensor in self.shared.items()},
         )
 
+    def append(self, newcomers: Kept) -> Kept:
+        """The sentences of another state take places behind the last; the smaller sizes are filled with zeros."""
+        assert self.width == newcomers.width, f"{self.width} and {newcomers.width} hypotheses for each sentence"
+        return replace(
+            self,
+            rows={name: _behind(tensor, newcomers.rows[name]) for name, tensor in self.rows.items()},
+            shared={name: _behind(tensor, newcomers.shared[name]) for name, tensor in self.shared.items()},
+        )
+
     def _rows_of(self, sentences: Tensor) -> Tensor:
         rows = sentences[:, None] * self.width + torch.arange(self.width, device=sentences.device)
         return rows.flatten()
@@ -73,6 +82,11 @@ def started(
 def _put(tensor: Tensor, places: Tensor, newcomers: Tensor) -> Tensor:
     sizes = [max(a, b) for a, b in zip(tensor.shape[1:], newcomers.shape[1:], strict=True)]
     return _filled(tensor, sizes).index_copy(0, places, _filled(newcomers, sizes).to(tensor.dtype))
+
+
+def _behind(tensor: Tensor, newcomers: Tensor) -> Tensor:
+    sizes = [max(a, b) for a, b in zip(tensor.shape[1:], newcomers.shape[1:], strict=True)]
+    return torch.cat([_filled(tensor, sizes), _filled(newcomers, sizes).to(tensor.dtype)])
 
 
 def _filled(tensor: Tensor, sizes: list[int]) -> Tensor:

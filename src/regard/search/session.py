@@ -1,0 +1,229 @@
+"""A search session: requests enter at any time, results come out as they are found.
+
+A session moves all sentences one token on at each step. Between two steps, waiting requests take the places of finished
+ones, and a request can be cancelled. The model's side of a session is a `Board`: the states of the sentences, each in
+its place. A session knows no model.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from itertools import islice
+from typing import Any, Generic, NamedTuple, Protocol, Self, TypeVar
+
+import torch
+from torch import Tensor
+
+from regard.search.request import Request, Result
+from regard.search.search import Search
+
+FREE = 1 / 8  # this share of the places is free before newcomers enter, or the others close ranks
+
+
+class State(Protocol):
+    """What a step function keeps of N sentences with W hypotheses each."""
+
+    def reorder(self, rows: Tensor) -> Self:
+        """Row r goes on from where row `rows[r]` was: [N * W], each from the same sentence."""
+
+    def keep(self, sentences: Tensor) -> Self:
+        """Only these of the N sentences go on, in this order."""
+
+    def put(self, places: Tensor, newcomers: Self) -> Self:
+        """The sentences of another state, which have not made a step yet, take these of the N places."""
+
+    def append(self, newcomers: Self) -> Self:
+        """The sentences of another state, which have not made a step yet, take places behind the last."""
+
+
+StateT = TypeVar("StateT", bound=State)
+Step = Callable[[Tensor, StateT], tuple[Tensor, StateT]]
+"""[N * W] the tokens generated last, and the state -> [N * W, V] logits of the next, and the new state."""
+
+
+class Board(Protocol):
+    """The model's side of a session: the states of the sentences in its places."""
+
+    def enter(self, sources: Sequence[Any], places: Sequence[int]) -> None:
+        """New sentences take these places, which are free or behind the last."""
+
+    def keep(self, places: Sequence[int]) -> None:
+        """Only these places remain, in this order."""
+
+    def move(self, search: Search) -> None:
+        """One step of all sentences: logits, the search's choice, and the new order of the rows."""
+
+
+class StateBoard(Generic[StateT]):
+    """A board of as many places as there are sentences, or of those of a given state.
+
+    `start` makes the state of new sentences from their sources.
+    """
+
+    def __init__(
+        self,
+        step: Step[StateT],
+        start: Callable[[Sequence[Any]], StateT],
+        *,
+        device: torch.device,
+        state: StateT | None = None,
+        places: int = 0,
+    ) -> None:
+        self._step, self._start, self._device = step, start, device
+        self._state, self._places = state, places
+
+    def enter(self, sources: Sequence[Any], places: Sequence[int]) -> None:
+        """New sentences take these places, which are free or behind the last."""
+        newcomers = self._start(sources)
+        if self._state is None:
+            self._state = newcomers
+        elif places[0] >= self._places:
+            self._state = self._state.append(newcomers)
+        else:
+            self._state = self._state.put(torch.tensor(places, device=self._device), newcomers)
+        self._places = max(self._places, places[-1] + 1)
+
+    def keep(self, places: Sequence[int]) -> None:
+        """Only these places remain, in this order."""
+        assert self._state is not None
+        self._state = self._state.keep(torch.tensor(places, device=self._device)) if places else None
+        self._places = len(places)
+
+    @torch.no_grad()
+    def move(self, search: Search) -> None:
+        """One step of all sentences."""
+        assert self._state is not None
+        logits, state = self._step(search.tokens, self._state)
+        rows = search.move(logits)
+        self._state = state if rows is None else state.reorder(rows)
+
+
+class _Waiting(NamedTuple):
+    """A request that has no place yet."""
+
+    key: Hashable
+    source: Any
+    request: Request
+
+
+class Session:
+    """Sentences on a board, at most `places` at a time, each known by a key of the caller's choice.
+
+    Newcomers enter when more than a share `free` of the places is free: fewer, larger groups are faster, and `free=0`
+    lets everyone in at the next step. A `fixed` board keeps all of its places to the end, and newcomers enter it in
+    groups of that share; with `room` for so many tokens, the search stays in place, too (`Search.reserve`). Results are
+    made while the device computes the next steps.
+    """
+
+    def __init__(
+        self,
+        board: Board,
+        search: Search,
+        *,
+        places: int,
+        free: float = FREE,
+        fixed: bool = False,
+        room: int | None = None,
+    ) -> None:
+        assert not search.busy, "the search is busy with other sentences"
+        self._board, self._search, self._most, self._free = board, search, places, free
+        self._fixed, self._room = fixed, room
+        search.reserve(places if fixed else 0, room=room)
+        self._keys: list[Hashable] = [None] * len(search.sentences)  # of the sentence in each place
+        self._waiting: deque[_Waiting] = deque()
+        self._left: deque[Iterator[tuple[Hashable, Result]]] = deque()
+        self._group = max(1, int(places * free)) if fixed else places
+
+    def submit(self, key: Hashable, source: Any, request: Request) -> None:
+        """A request that enters as soon as there is a place for it. `source` is what the board starts from."""
+        self._search.check(request)
+        self._waiting.append(_Waiting(key, source, request))
+
+    def cancel(self, key: Hashable) -> None:
+        """Drops a request, waiting or running; its place is free at once, and it has no result."""
+        self._waiting = deque(item for item in self._waiting if item.key != key)
+        self._search.release([place for place in self._search.busy if self._keys[place] == key])
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether every request has its result, or was cancelled."""
+        return not (self._waiting or self._left or self._search.busy)
+
+    def step(self) -> list[tuple[Hashable, Result]]:
+        """Lets newcomers in, moves all sentences one token on, and gives results that were found in earlier steps."""
+        self._admit()
+        if not self._search.busy:
+            return list(self._made(len(self._left) * self._most))
+        self._board.move(self._search)
+        made = list(self._made(self._group))
+        gone = self._search.dismiss()
+        if gone.sentences:
+            self._left.append(zip([self._keys[place] for place in gone.sentences], gone.results(), strict=True))
+        return made
+
+    def results(self) -> Iterator[tuple[Any, Result]]:
+        """The key and the result of every request, as they are found, until the session is idle."""
+        while not self.is_idle:
+            yield from self.step()
+        if self._room is None:
+            self._search.reserve(0)
+
+    def _admit(self) -> None:
+        """Newcomers take free places, or places behind the last; where nobody waits, the others close ranks."""
+        search = self._search
+        empty = search.free
+        if len(empty) > self._free * len(self._keys) or (self._waiting and not search.busy):
+            while self._waiting and empty:
+                empty = self._enter(empty)
+            if empty and not self._fixed and search.busy:
+                self._close_ranks()
+        if not self._fixed:
+            while self._waiting and len(self._keys) < self._most and not search.free:
+                self._enter(list(range(len(self._keys), self._most)))
+
+    def _enter(self, empty: list[int]) -> list[int]:
+        """The next that wait take the first of these places; gives the places that remain."""
+        count = min(len(empty), self._group, len(self._waiting))
+        entering, places = [self._waiting.popleft() for _ in range(count)], empty[:count]
+        behind = places[0] >= len(self._keys)
+        self._search.admit([item.request for item in entering], places=None if behind else places)
+        self._board.enter([item.source for item in entering], places)
+        self._keys += [None] * (places[-1] + 1 - len(self._keys))
+        for place, item in zip(places, entering, strict=True):
+            self._keys[place] = item.key
+        return empty[count:]
+
+    def _close_ranks(self) -> None:
+        busy = closed_ranks(self._search.busy)
+        self._search.keep(busy)
+        self._board.keep(busy)
+        self._keys = [self._keys[place] for place in busy]
+
+    def _made(self, count: int) -> Iterator[tuple[Hashable, Result]]:
+        """At most so many of the results of those that have left, which are only made here."""
+        while self._left and count:
+            some = list(islice(self._left[0], count))
+            count -= len(some)
+            if count:
+                self._left.popleft()
+            yield from some
+
+
+def decode(step: Step[StateT], state: StateT, requests: Sequence[Request], search: Search) -> list[Result]:
+    """The result of each request; `state` is of as many sentences, with `search.width` hypotheses each."""
+    if not requests:
+        return []
+    session = Session(
+        StateBoard(step, lambda _: state, device=search.device), search, places=len(requests), free=0
+    )
+    for number, request in enumerate(requests):
+        session.submit(number, None, request)
+    found = dict(session.results())
+    return [found[number] for number in range(len(requests))]
+
+
+def closed_ranks(busy: list[int]) -> list[int]:
+    """These places in an order in which most stay what they are: the last ones take the free places before them."""
+    stay, late = set(busy), [place for place in busy if place >= len(busy)]
+    return [place if place in stay else late.pop() for place in range(len(busy))]
