@@ -83,6 +83,11 @@ class DecoderState:
         self.seen[self.places, :, self.columns] = itself
         return self.seen[:, None, :, : self._looked_at].flatten(3)
 
+    @property
+    def changing(self) -> list[Tensor]:
+        """What a step changes beside the columns of the cache that it writes."""
+        return [self.ages, self.seen]
+
     def end_step(self) -> None:
         """All sentences are a word older."""
         self.steps += 1

@@ -24,9 +24,9 @@ _KERNELS = [SDPBackend.EFFICIENT_ATTENTION, SDPBackend.MATH]  # these treat what
 
 
 def captured(work: Callable[[], None]) -> Callable[[], None]:
-    """The same work, as one graph; it is done a few times before, since kernels are chosen and compiled then.
+    """The same work as one graph. It runs a few times first, since kernels are chosen and compiled then.
 
-    Where it cannot be captured, it is the work itself, kernel by kernel.
+    Work that cannot be captured is returned as it is and runs kernel by kernel.
     """
     stream = torch.cuda.Stream()  # type: ignore[no-untyped-call]
     stream.wait_stream(torch.cuda.current_stream())
@@ -38,6 +38,8 @@ def captured(work: Callable[[], None]) -> Callable[[], None]:
     try:
         with torch.cuda.graph(graph):
             work()
+    except torch.cuda.OutOfMemoryError:  # a RuntimeError, too; the caller frees memory and tries again
+        raise
     except RuntimeError as error:
         warnings.warn(f"A step could not be captured, so translating is slower than it could be: {error}", stacklevel=2)
         return work
@@ -67,7 +69,7 @@ class CapturedSteps:
     def __init__(self, model: InPlace, search: Search) -> None:
         self.model, self.search = model, search
         self.replay: Callable[[], None] | None = None
-        self.capacity = 0
+        self.capacity: Any = None
 
     def move(self, state: Any) -> Any:
         """One step of all sentences."""
@@ -80,7 +82,8 @@ class CapturedSteps:
         return state
 
     def _capture(self, state: Any) -> None:
-        tensors = _changing(state, self.search)
+        search = self.search
+        tensors = [*state.changing, *search.live, *search.finished, search.tokens, search.over]
         before = [tensor.clone() for tensor in tensors]
         self.replay = captured(lambda: self._step(state))
         for tensor, value in zip(tensors, before, strict=True):
@@ -119,8 +122,3 @@ def _send(tensor: Tensor, there: Tensor) -> None:
         there.copy_(tensor.pin_memory(), non_blocking=True)
     else:
         there.copy_(tensor)
-
-
-def _changing(state: Any, search: Search) -> list[Tensor]:
-    """What a step changes beside the columns of the cache that it writes again."""
-    return [state.ages, state.seen, *search.live, *search.finished, search.tokens, search.over]

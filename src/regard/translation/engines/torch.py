@@ -9,6 +9,7 @@ Shapes: N places for sentences, each with as many hypotheses as the search is wi
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Iterator, Sequence
 from copy import deepcopy
 from functools import partial
@@ -17,6 +18,7 @@ from typing import Any, NamedTuple
 import torch
 
 from regard.batches.rows import Rows, rows_of
+from regard.errors import RegardError
 from regard.models.packed import pack
 from regard.models.verbs import InPlace
 from regard.search import Request, Result, Search, SearchSettings, build, decode_waiting
@@ -24,7 +26,7 @@ from regard.search.length import limit
 from regard.tokens import Tokenisers
 from regard.translation.engines.captured import CapturedEntering, CapturedSteps, no_garbage
 from regard.translation.engines.engine import Decoding, EngineFile, Loaded, plain_requests
-from regard.translation.engines.ensemble import Ensemble
+from regard.translation.engines.ensemble import ensemble_of
 
 _CPU_TOKENS = 16384  # source tokens, padding included, for all hypotheses together
 _SIMILAR = 1.5  # a sentence is at most so many times as long as others of its group
@@ -33,6 +35,7 @@ _PLENTY = 64 << 30  # bytes
 _FEWEST = 8  # places
 _GPU_SHORTEST = 32  # tokens that sources are padded to, or twice as many, or four times ...
 _GPU_SHARE = 1 / 8  # of the places is filled at a time
+_MOST_BENCHES = 4  # kept at a time; with a base model in float32 each takes about 9 GB
 
 Found = Iterator[tuple[int, Result]]
 
@@ -93,25 +96,52 @@ class TorchEngine:
             by_length.setdefault(_padded(len(sentence)), []).append(number)
         for length, numbers in sorted(by_length.items()):
             ours, asked = [sentences[number] for number in numbers], [requests[number] for number in numbers]
-            bench = self._bench(length, search, asked)
-            found = decode_waiting(
-                self.model.step,
-                partial(self._entering, ours, bench, length),
-                asked,
-                bench.search,
-                places=bench.places,
-                free=_GPU_SHARE,
-                state=bench.state,
-                room=bench.room,
-                enter=partial(_enter, bench.entering, ours, length) if bench.entering else None,
-                move=bench.steps.move if bench.steps else None,
-            )
             try:
-                with no_garbage():
-                    yield from ((numbers[n], result) for n, result in found)
-            except BaseException:  # sentences are left in the places
-                self.benches.clear()
-                raise
+                found = self._of_one_length(length, ours, asked, search)
+            except torch.cuda.OutOfMemoryError:
+                found = None
+            if found is None:  # out here, since an error that is being handled keeps tensors alive
+                search = self._after_freeing_memory(search)
+                try:
+                    found = self._of_one_length(length, ours, asked, search)
+                except torch.cuda.OutOfMemoryError as error:
+                    raise RegardError(
+                        f"{self.device}: its memory is too small to translate texts of {length} tokens.\n"
+                        "  End other programs that use this GPU, or use device = 'cpu'."
+                    ) from error
+            yield from ((numbers[n], result) for n, result in found)
+
+    def _of_one_length(
+        self, length: int, sentences: list[list[int]], requests: list[Request], search: Search
+    ) -> list[tuple[int, Result]]:
+        """The results of sentences that are padded to the same length, as they are found."""
+        bench = self._bench(length, search, requests)
+        found = decode_waiting(
+            self.model.step,
+            partial(self._entering, sentences, bench, length),
+            requests,
+            bench.search,
+            places=bench.places,
+            free=_GPU_SHARE,
+            state=bench.state,
+            room=bench.room,
+            enter=partial(_enter, bench.entering, sentences, length) if bench.entering else None,
+            move=bench.steps.move if bench.steps else None,
+        )
+        try:
+            with no_garbage():
+                return list(found)
+        except BaseException:  # sentences are left in the places
+            self.benches.pop((length, search.settings), None)
+            raise
+
+    def _after_freeing_memory(self, search: Search) -> Search:
+        """Drops all benches, since memory is short. Gives the same search anew: the old one may hold sentences."""
+        self.benches.clear()
+        gc.collect()
+        if self.device.type == "cuda":
+            torch.cuda.empty_cache()
+        return build(search.settings, begin=search.begin, end=search.end, device=self.device)
 
     def _entering(self, sentences: list[list[int]], bench: _Bench, length: int, numbers: Sequence[int]) -> Any:
         """The state of the sentences with these numbers, encoded among as many as always."""
@@ -122,12 +152,18 @@ class TorchEngine:
         return state.keep(torch.arange(len(numbers), device=self.device))
 
     def _bench(self, length: int, search: Search, requests: Sequence[Request]) -> _Bench:
-        """Places for sources of this length, all free; those that can be captured are made once, and used again."""
+        """Places for sources of this length, all free.
+
+        Those that can be captured are kept and used again; beyond `_MOST_BENCHES`, the least recently used one goes.
+        """
         plain = all(request.is_plain for request in requests)
         captured = plain and search.may_stay_in_place and isinstance(self.model, InPlace)
         key = (length, search.settings)
         if captured and key in self.benches:
+            self.benches[key] = self.benches.pop(key)  # the last is the one used most recently
             return self.benches[key]
+        while captured and len(self.benches) >= _MOST_BENCHES:
+            del self.benches[next(iter(self.benches))]
         rows = self.gpu_rows or _rows_for(self.device)
         places = max(_FEWEST, rows // search.width * _GPU_SHORTEST // length)
         nothing = rows_of([[[self.tokenisers.source.end]]] * places, length=length).to(self.device)
@@ -203,7 +239,7 @@ def _open(loaded: Loaded) -> TorchEngine:
     models = [member.model for member in loaded.members]
     for member in models:
         pack(member)
-    model: Decoding = models[0] if len(models) == 1 else Ensemble(models)
+    model: Decoding = models[0] if len(models) == 1 else ensemble_of(models)
     return TorchEngine(model, loaded.tokenisers, device=loaded.device)
 
 
