@@ -1,13 +1,20 @@
 """The torch engine's way on a GPU, on a processor: fixed places, all tensors in place, steps that are not captured."""
 
 import gc
+import warnings
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 import torch
+from torch import Tensor
 
+from baselines import model as baseline
 from regard.errors import RegardError
 from regard.search import Request, SearchSettings
 from regard.translation.engines import captured
+from regard.translation.engines.captured import CapturedBoard
+from regard.translation.engines.ensemble import Ensemble
 from regard.translation.engines.torch import TorchEngine
 from small import VOCABULARY, transformer
 
@@ -74,3 +81,104 @@ def test_many_more_sentences_than_places_on_a_processor_find_what_they_find_alon
     for number in (0, 50, 299):
         (alone,) = engine.search([given[number]], settings)
         assert alone.hypotheses[0].ids == together[number].hypotheses[0].ids
+
+
+def on_a_gpu(engine: TorchEngine) -> TorchEngine:
+    """The engine, which now takes its way for GPUs."""
+    engine._on_a_cpu = engine._on_a_gpu  # type: ignore[method-assign]
+    return engine
+
+
+def test_benches_are_bounded_and_the_least_recently_used_goes_first(engine: TorchEngine) -> None:
+    settings = [SearchSettings(max_length_offset=5, beam_size=size) for size in range(2, 7)]
+    on_a_gpu(engine)
+    for number in (0, 1, 2, 3):
+        engine.search([[2, 3]], settings[number])
+    first = engine.benches[32, settings[0]]
+    engine.search([[2, 3]], settings[0])
+    engine.search([[2, 3]], settings[4])
+    assert [setting for _, setting in engine.benches] == [settings[n] for n in (2, 3, 0, 4)]
+    assert engine.benches[32, settings[0]] is first
+
+
+class ShortOfMemory:
+    """A step that finds no memory while more benches than `most` are there, and counts its attempts."""
+
+    def __init__(self, engine: TorchEngine, *, most: int) -> None:
+        self.engine, self.most, self.failures = engine, most, 0
+        self.step = engine.model.step
+
+    def __call__(self, tokens: Tensor, state: Any) -> tuple[Tensor, Any]:
+        if len(self.engine.benches) > self.most and self.failures < 2:
+            self.failures += 1
+            raise torch.cuda.OutOfMemoryError("CUDA out of memory.")
+        return self.step(tokens, state)
+
+
+def test_when_memory_is_short_other_benches_go_and_the_search_is_tried_once_more(engine: TorchEngine) -> None:
+    settings, others = SearchSettings(max_length_offset=5), SearchSettings(max_length_offset=6)
+    given = sentences(5)
+    expected = engine.search(given, settings)
+    on_a_gpu(engine).search(given, others)
+    step = engine.model.step = ShortOfMemory(engine, most=len(engine.benches))  # type: ignore[method-assign]
+    found = engine.search(given, settings)
+    assert [a.hypotheses[0].ids for a in found] == [b.hypotheses[0].ids for b in expected]
+    assert step.failures == 1
+    assert {setting for _, setting in engine.benches} == {settings}
+
+
+def test_when_memory_stays_short_people_are_told_what_to_do(engine: TorchEngine) -> None:
+    engine.model.step = ShortOfMemory(engine, most=0)  # type: ignore[method-assign]
+    with pytest.raises(RegardError, match=r"cpu: its memory is too small .* 32 tokens\.\n  End other programs"):
+        on_a_gpu(engine).search([[2, 3]], SearchSettings(max_length_offset=5))
+
+
+def ensembles() -> list[Ensemble]:
+    return [
+        Ensemble([transformer(dtype=torch.float32, seed=seed) for seed in (1, 2)]),
+        Ensemble([transformer(dtype=torch.float32), baseline("lstm-dot", dtype=torch.float32)]),
+    ]
+
+
+@pytest.mark.parametrize("number", [0, 1])
+def test_an_ensemble_in_fixed_places_finds_what_it_finds_without_them(engine: TorchEngine, number: int) -> None:
+    engine.model = ensembles()[number]
+    settings, given = SearchSettings(max_length_offset=12, max_length_factor=0.2), sentences(30)
+    expected = engine.search(given, settings)
+    on_a_gpu(engine)
+    for _ in range(2):
+        found = engine.search(given, settings)
+        assert [a.hypotheses[0].ids for a in found] == [b.hypotheses[0].ids for b in expected]
+    assert len(engine.benches) == (2 if number == 0 else 0)  # lengths of 32 and 64
+
+
+def test_capturing_an_ensembles_step_leaves_its_sentences_as_they_were(
+    engine: TorchEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def warmed_up(work: Callable[[], None]) -> Callable[[], None]:
+        work()
+        return work
+
+    settings, given = SearchSettings(max_length_offset=12, max_length_factor=0.2), sentences(10)
+    engine.model = ensembles()[0]
+    expected = engine.search(given, settings)
+    monkeypatch.setattr(captured, "captured", warmed_up)
+    found = on_a_gpu(engine).search(given, settings)
+    assert [a.hypotheses[0].ids for a in found] == [b.hypotheses[0].ids for b in expected]
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+def test_on_a_gpu_an_ensembles_captured_steps_find_what_a_processor_finds() -> None:
+    gpu, settings, given = torch.device("cuda"), SearchSettings(max_length_offset=12), sentences(40)
+    models = [transformer(dtype=torch.float32, seed=seed) for seed in (1, 2)]
+    on_cpu = TorchEngine(Ensemble(models), Sides(), device=torch.device("cpu"))  # type: ignore[arg-type]
+    expected = on_cpu.search(given, settings)
+    there = Ensemble([model.to(gpu) for model in models])
+    on_gpu = TorchEngine(there, Sides(), device=gpu, gpu_rows=64)  # type: ignore[arg-type]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # a step that cannot be captured warns
+        for _ in range(2):
+            found = on_gpu.search(given, settings)
+            assert [a.hypotheses[0].ids for a in found] == [b.hypotheses[0].ids for b in expected]
+    assert all(isinstance(bench.board, CapturedBoard) for bench in on_gpu.benches.values())
+    assert len(on_gpu.benches) == 2  # lengths of 32 and 64

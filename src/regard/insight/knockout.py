@@ -172,6 +172,10 @@ class _Decoding:
         variants = self.variants.index_copy(0, places, newcomers.variants)
         return _Decoding(self.inner.put(places, newcomers.inner), variants)
 
+    def append(self, newcomers: _Decoding) -> _Decoding:
+        variants = torch.cat([self.variants, newcomers.variants])
+        return _Decoding(self.inner.append(newcomers.inner), variants)
+
 
 class _Masks:
     """Which heads are on in which row."""

@@ -98,7 +98,7 @@ def combine(logits: Sequence[Tensor]) -> Tensor:
     """The logits of an ensemble: the logarithm of the mean of its members' probabilities, each [R..., V]."""
     assert logits, "an ensemble has at least one member"
     members = torch.stack([member.log_softmax(-1, dtype=_precise(member)) for member in logits])
-    return members.logsumexp(0) - torch.tensor(len(logits), device=members.device, dtype=members.dtype).log()
+    return members.logsumexp(0) - members.new_full((), len(logits)).log()  # a fill can be captured, a copy cannot
 
 
 def _kernel(logits: Tensor) -> ModuleType | None:

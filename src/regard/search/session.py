@@ -214,9 +214,7 @@ def decode(step: Step[StateT], state: StateT, requests: Sequence[Request], searc
     """The result of each request; `state` is of as many sentences, with `search.width` hypotheses each."""
     if not requests:
         return []
-    session = Session(
-        StateBoard(step, lambda _: state, device=search.device), search, places=len(requests), free=0
-    )
+    session = Session(StateBoard(step, lambda _: state, device=search.device), search, places=len(requests), free=0)
     for number, request in enumerate(requests):
         session.submit(number, None, request)
     found = dict(session.results())

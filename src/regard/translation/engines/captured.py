@@ -1,13 +1,13 @@
-"""Steps captured as CUDA graphs: the model's, the search's and the new order of the rows are started as one.
+"""A board whose steps are captured as CUDA graphs: the model's step, the search's choice and the new order are one.
 
-So is what lets sentences in: their encoding, and their keys and values in their places.
+So is the entering of new sentences: their encoding, and their keys and values in their places.
 """
 
 from __future__ import annotations
 
 import gc
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -15,18 +15,18 @@ import torch
 from torch import Tensor
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
-from regard.batches.rows import Rows
+from regard.batches.rows import Rows, rows_of
 from regard.search import Search
 from regard.translation.engines.engine import Decoding
 
 _WARM_UP = 2
-_KERNELS = [SDPBackend.EFFICIENT_ATTENTION, SDPBackend.MATH]  # these treat what is hidden as if it were not there
+_KERNELS = [SDPBackend.EFFICIENT_ATTENTION, SDPBackend.MATH]  # these treat hidden keys as if they did not exist
 
 
 def captured(work: Callable[[], None]) -> Callable[[], None]:
-    """The same work, as one graph; it is done a few times before, since kernels are chosen and compiled then.
+    """The same work as one graph. It runs a few times first, since kernels are chosen and compiled then.
 
-    Where it cannot be captured, it is the work itself, kernel by kernel.
+    Work that cannot be captured is returned as it is and runs kernel by kernel.
     """
     stream = torch.cuda.Stream()  # type: ignore[no-untyped-call]
     stream.wait_stream(torch.cuda.current_stream())
@@ -38,6 +38,8 @@ def captured(work: Callable[[], None]) -> Callable[[], None]:
     try:
         with torch.cuda.graph(graph):
             work()
+    except torch.cuda.OutOfMemoryError:  # a RuntimeError, too; the caller frees memory and tries again
+        raise
     except RuntimeError as error:
         warnings.warn(f"A step could not be captured, so translating is slower than it could be: {error}", stacklevel=2)
         return work
@@ -47,10 +49,10 @@ def captured(work: Callable[[], None]) -> Callable[[], None]:
 
 @contextmanager
 def no_garbage() -> Iterator[None]:
-    """Python does not look for garbage meanwhile.
+    """Python does not collect cycles meanwhile.
 
-    Most of what is made for sentences lives on, so there is hardly any; and a GPU would wait until all that was ever
-    made is looked through, which takes longer than many steps.
+    Most of what is made for sentences lives on, so there is hardly any garbage; and a GPU would wait while all objects
+    are examined, which takes longer than many steps.
     """
     was_enabled = gc.isenabled()
     gc.disable()
@@ -61,57 +63,60 @@ def no_garbage() -> Iterator[None]:
             gc.enable()
 
 
-class CapturedSteps:
-    """The steps of one model and one search over one state, all of which stay in place."""
+class CapturedBoard:
+    """The sentences of a state that stays in place, moved by one search and entered by groups of one size.
 
-    def __init__(self, model: Decoding, search: Search) -> None:
-        self.model, self.search = model, search
-        self.replay: Callable[[], None] | None = None
+    `start` makes the state of rows; `nothing` are rows of a whole group, without a sentence.
+    """
 
-    def move(self, state: Any) -> Any:
-        """One step of all sentences."""
-        if self.replay is None:
-            self.replay = self._captured(state)
-        self.replay()
-        return state
+    def __init__(
+        self, model: Decoding, search: Search, state: Any, *, start: Callable[[Rows], Any], nothing: Rows
+    ) -> None:
+        self._model, self._search, self._state, self._rows = model, search, state, nothing
+        self._places = torch.zeros(len(nothing.tokens), dtype=torch.long, device=nothing.tokens.device)
+        self._enter = captured(lambda: state.put(self._places, start(self._rows)))
+        self._step: Callable[[], None] | None = None
 
-    def _captured(self, state: Any) -> Callable[[], None]:
-        search = self.search
-        tensors = [*state.changing, *search.live, *search.finished, search.tokens, search.over]
-        before = [tensor.clone() for tensor in tensors]
-        replay = captured(lambda: self._step(state))
-        for tensor, value in zip(tensors, before, strict=True):
-            tensor.copy_(value)
-        return replay
-
-    def _step(self, state: Any) -> None:
-        with sdpa_kernel(_KERNELS):
-            logits, _ = self.model.step(self.search.tokens, state)
-            rows = self.search.move(logits)
-        if rows is not None:
-            state.reorder(rows)
-
-
-class CapturedEntering:
-    """Sentences that enter the places of one state, as many at a time as always."""
-
-    def __init__(self, start: Callable[[Rows], Any], state: Any, nothing: Rows) -> None:
-        """`start` makes the state of rows of this shape, here of sources without words; all places are still free."""
-        self.state, self.rows = state, nothing
-        self.places = torch.zeros(len(nothing.tokens), dtype=torch.long, device=nothing.tokens.device)
-        self.replay = captured(lambda: state.put(self.places, start(self.rows)))
-
-    def enter(self, rows: Rows, places: list[int]) -> None:
-        """Where there are fewer than always, the first comes again, to its own place."""
-        fewer = len(self.places) - len(places)
-        for there, new in zip((*self.rows, self.places), (*rows, torch.tensor(places)), strict=True):
+    def enter(self, sources: Sequence[Sequence[int]], places: Sequence[int]) -> None:
+        """Sentences take these places. A group that is not full has its first sentence again, in the same place."""
+        rows = rows_of([[source] for source in sources], length=self._rows.tokens.size(1))
+        fewer = len(self._places) - len(places)
+        for there, new in zip((*self._rows, self._places), (*rows, torch.tensor(places)), strict=True):
             again = new[:1].expand(fewer, *new.shape[1:])
             _send(torch.cat([new, again]), there)
-        self.replay()
+        self._enter()
+
+    def keep(self, places: Sequence[int]) -> None:
+        """Places never move."""
+        raise NotImplementedError
+
+    def move(self, search: Search) -> None:
+        """One step of all sentences."""
+        assert search is self._search
+        if self._step is None:
+            self._step = self._captured_step()
+        self._step()
+
+    def _captured_step(self) -> Callable[[], None]:
+        """Captures a step; what the steps before it changed is restored."""
+        search = self._search
+        tensors = [*self._state.changing, *search.live, *search.finished, search.tokens, search.over]
+        before = [tensor.clone() for tensor in tensors]
+        step = captured(self._move)
+        for tensor, value in zip(tensors, before, strict=True):
+            tensor.copy_(value)
+        return step
+
+    def _move(self) -> None:
+        with sdpa_kernel(_KERNELS):
+            logits, _ = self._model.step(self._search.tokens, self._state)
+            rows = self._search.move(logits)
+        if rows is not None:
+            self._state.reorder(rows)
 
 
 def _send(tensor: Tensor, there: Tensor) -> None:
-    """Copies it there; the host does not wait for a GPU, which may be busy with others that enter."""
+    """Copies it there. The host does not wait for a GPU, which may be busy with others that enter."""
     if there.is_cuda:
         there.copy_(tensor.pin_memory(), non_blocking=True)
     else:

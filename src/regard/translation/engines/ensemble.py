@@ -11,13 +11,14 @@ from typing import Any
 
 from torch import Tensor
 
+from regard.models import fast
 from regard.models.protocols import Model, Rows
 from regard.search import combine
 
 
 @dataclass(frozen=True)
 class States:
-    """What each member remembers."""
+    """The state of each member."""
 
     members: tuple[Any, ...]
 
@@ -34,6 +35,16 @@ class States:
         pairs = zip(self.members, newcomers.members, strict=True)
         return States(tuple(member.put(places, newcomer) for member, newcomer in pairs))
 
+    def append(self, newcomers: States) -> States:
+        """The sentences of another state take places behind the last, for every member."""
+        pairs = zip(self.members, newcomers.members, strict=True)
+        return States(tuple(member.append(newcomer) for member, newcomer in pairs))
+
+    @property
+    def changing(self) -> list[Tensor]:
+        """What a step changes in every member, beside the caches that it writes."""
+        return [tensor for member in self.members for tensor in member.changing]
+
 
 class Ensemble:
     """The verbs of a search, for several models with the same vocabularies."""
@@ -47,11 +58,19 @@ class Ensemble:
         return tuple(model.encode(source) for model in self.models)
 
     def start(self, memory: tuple[Any, ...], *, width: int = 1) -> States:
-        """Decoders that have said nothing yet."""
+        """Decoders before their first step."""
         started = (model.start(part, width=width) for model, part in zip(self.models, memory, strict=True))
         return States(tuple(started))
 
     def step(self, tokens: Tensor, state: States) -> tuple[Tensor, States]:
-        """[R] the words said last -> [R, V] the logarithms of the mean probabilities."""
+        """[R] the tokens generated last -> [R, V] the logarithms of the mean probabilities."""
         steps = [model.step(tokens, part) for model, part in zip(self.models, state.members, strict=True)]
         return combine([logits for logits, _ in steps]), States(tuple(part for _, part in steps))
+
+
+def in_place(state: Any, tokens: int) -> Any:
+    """The same state, of a model or of all members, with room for so many tokens; None if it cannot stay in place."""
+    if not isinstance(state, States):
+        return fast.in_place(state, tokens)
+    members = tuple(fast.in_place(member, tokens) for member in state.members)
+    return None if None in members else States(members)

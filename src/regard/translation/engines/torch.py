@@ -9,6 +9,7 @@ Shapes: N places for sentences, each with as many hypotheses as the search is wi
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Iterator, Sequence
 from copy import deepcopy
 from functools import partial
@@ -17,13 +18,13 @@ from typing import Any, NamedTuple
 import torch
 
 from regard.batches.rows import Rows, rows_of
-from regard.models.fast import in_place
-from regard.search import Request, Result, Search, SearchSettings, build, decode_waiting
+from regard.errors import RegardError
+from regard.search import Board, Request, Result, Search, SearchSettings, Session, StateBoard, build
 from regard.search.length import limit
 from regard.tokens import Tokenisers
-from regard.translation.engines.captured import CapturedEntering, CapturedSteps, no_garbage
+from regard.translation.engines.captured import CapturedBoard, no_garbage
 from regard.translation.engines.engine import Decoding, EngineFile, Loaded, plain_requests
-from regard.translation.engines.ensemble import Ensemble
+from regard.translation.engines.ensemble import Ensemble, in_place
 
 _CPU_TOKENS = 16384  # source tokens, padding included, for all hypotheses together
 _SIMILAR = 1.5  # a sentence is at most so many times as long as others of its group
@@ -32,6 +33,7 @@ _PLENTY = 64 << 30  # bytes
 _FEWEST = 8  # places
 _GPU_SHORTEST = 32  # tokens that sources are padded to, or twice as many, or four times ...
 _GPU_SHARE = 1 / 8  # of the places is filled at a time
+_MOST_BENCHES = 4  # kept at a time; with a base model in float32 each takes about 9 GB
 
 Found = Iterator[tuple[int, Result]]
 
@@ -68,19 +70,14 @@ class TorchEngine:
         return [found[number] for number in range(len(sentences))]
 
     def _on_a_cpu(self, sentences: list[list[int]], requests: Sequence[Request], search: Search) -> Found:
-        """Groups of similar length, the longest first; in each, those that wait take the places of finished ones."""
+        """Groups of similar length, the longest first; in each, waiting sentences take the places of finished ones."""
+        start = partial(self._started, search.width)
         for numbers, places in _groups([len(sentence) for sentence in sentences], _CPU_TOKENS // search.width):
-            found = decode_waiting(
-                self.model.step,
-                partial(self._started, [sentences[number] for number in numbers], search.width),
-                [requests[number] for number in numbers],
-                search,
-                places=places,
-            )
-            yield from ((numbers[n], result) for n, result in found)
+            board = StateBoard(self.model.step, start, device=self.device)
+            yield from _searched(Session(board, search, places=places), numbers, sentences, requests)
 
-    def _started(self, sentences: list[list[int]], width: int, numbers: Sequence[int]) -> Any:
-        return self._start(width, rows_of([[sentences[number]] for number in numbers]))
+    def _started(self, width: int, sentences: Sequence[Sequence[int]]) -> Any:
+        return self._start(width, rows_of([[sentence] for sentence in sentences]))
 
     def _start(self, width: int, rows: Rows) -> Any:
         return self.model.start(self.model.encode(rows), width=width)
@@ -91,75 +88,99 @@ class TorchEngine:
         for number, sentence in enumerate(sentences):
             by_length.setdefault(_padded(len(sentence)), []).append(number)
         for length, numbers in sorted(by_length.items()):
-            ours, asked = [sentences[number] for number in numbers], [requests[number] for number in numbers]
-            bench = self._bench(length, search, asked)
-            found = decode_waiting(
-                self.model.step,
-                partial(self._entering, ours, bench, length),
-                asked,
-                bench.search,
-                places=bench.places,
-                free=_GPU_SHARE,
-                state=bench.state,
-                room=bench.room,
-                enter=partial(_enter, bench.entering, ours, length) if bench.entering else None,
-                move=bench.steps.move if bench.steps else None,
-            )
             try:
-                with no_garbage():
-                    yield from ((numbers[n], result) for n, result in found)
-            except BaseException:  # sentences are left in the places
-                self.benches.clear()
-                raise
+                found = self._of_one_length(length, numbers, sentences, requests, search)
+            except torch.cuda.OutOfMemoryError:
+                found = None
+            if found is None:  # out here, since an error that is being handled keeps tensors alive
+                search = self._after_freeing_memory(search)
+                try:
+                    found = self._of_one_length(length, numbers, sentences, requests, search)
+                except torch.cuda.OutOfMemoryError as error:
+                    raise RegardError(
+                        f"{self.device}: its memory is too small to translate texts of {length} tokens.\n"
+                        "  End other programs that use this GPU, or use device = 'cpu'."
+                    ) from error
+            yield from found
 
-    def _entering(self, sentences: list[list[int]], bench: _Bench, length: int, numbers: Sequence[int]) -> Any:
-        """The state of the sentences with these numbers, encoded among as many as always."""
-        group = max(1, int(bench.places * _GPU_SHARE))
-        rows = [[sentences[number]] for number in numbers]
-        rows += [[[self.tokenisers.source.end]]] * (group - len(rows))
-        state = self._start(bench.width, rows_of(rows, length=length).to(self.device))
-        return state.keep(torch.arange(len(numbers), device=self.device))
+    def _of_one_length(
+        self,
+        length: int,
+        numbers: Sequence[int],
+        sentences: Sequence[Sequence[int]],
+        requests: Sequence[Request],
+        search: Search,
+    ) -> list[tuple[int, Result]]:
+        """The results of sentences that are padded to the same length, as they are found."""
+        plain = all(requests[number].is_plain for number in numbers)
+        bench = self._bench(length, search, plain=plain)
+        session = Session(bench.board, bench.search, places=bench.places, free=_GPU_SHARE, fixed=True, room=bench.room)
+        try:
+            with no_garbage():
+                return list(_searched(session, numbers, sentences, requests))
+        except BaseException:  # sentences are left in the places
+            self.benches.pop((length, search.settings), None)
+            raise
 
-    def _bench(self, length: int, search: Search, requests: Sequence[Request]) -> _Bench:
-        """Places for sources of this length, all free; those that can be captured are made once, and used again."""
-        plain = all(request.is_plain for request in requests)
+    def _after_freeing_memory(self, search: Search) -> Search:
+        """Drops all benches, since memory is short. Gives the same search anew: the old one may hold sentences."""
+        self.benches.clear()
+        gc.collect()
+        if self.device.type == "cuda":
+            torch.cuda.empty_cache()
+        return build(search.settings, begin=search.begin, end=search.end, device=self.device)
+
+    def _entering(self, width: int, group: int, length: int, sentences: Sequence[Sequence[int]]) -> Any:
+        """The state of some sentences, encoded in a group of always the same size."""
+        rows = [[sentence] for sentence in sentences] + [[[self.tokenisers.source.end]]] * (group - len(sentences))
+        state = self._start(width, rows_of(rows, length=length).to(self.device))
+        return state.keep(torch.arange(len(sentences), device=self.device))
+
+    def _bench(self, length: int, search: Search, *, plain: bool) -> _Bench:
+        """Places for sources of this length, all free.
+
+        Those that can be captured are kept and used again; beyond `_MOST_BENCHES`, the least recently used one goes.
+        """
         key = (length, search.settings)
         if plain and key in self.benches:
+            self.benches[key] = self.benches.pop(key)  # the last is the one used most recently
             return self.benches[key]
-        rows = self.gpu_rows or _rows_for(self.device)
-        places = max(_FEWEST, rows // search.width * _GPU_SHORTEST // length)
+        rows, width = self.gpu_rows or _rows_for(self.device), search.width
+        places = max(_FEWEST, rows // width * _GPU_SHORTEST // length)
+        group = max(1, int(places * _GPU_SHARE))
         nothing = rows_of([[[self.tokenisers.source.end]]] * places, length=length).to(self.device)
-        state = self._start(search.width, nothing)
+        state = self._start(width, nothing)
         room = limit(Request(source_length=length), search.settings) + 1
         fixed = in_place(state, room) if plain and search.may_stay_in_place else None
         if fixed is None:
-            return _Bench(places, search.width, state, search, None, None, None)
+            start = partial(self._entering, width, group, length)
+            board = StateBoard(self.model.step, start, device=self.device, state=state, places=places)
+            return _Bench(places, search, None, board)
+        while len(self.benches) >= _MOST_BENCHES:
+            del self.benches[next(iter(self.benches))]
         own = build(search.settings, begin=search.begin, end=search.end, device=self.device)
-        group = Rows(*(tensor[: max(1, int(places * _GPU_SHARE))].clone() for tensor in nothing))
-        start = partial(self._start, search.width)
-        entering = CapturedEntering(start, fixed, group)
-        self.benches[key] = _Bench(places, search.width, fixed, own, room, entering, CapturedSteps(self.model, own))
+        some = Rows(*(tensor[:group].clone() for tensor in nothing))
+        captured = CapturedBoard(self.model, own, fixed, start=partial(self._start, width), nothing=some)
+        self.benches[key] = _Bench(places, own, room, captured)
         return self.benches[key]
 
 
 class _Bench(NamedTuple):
-    """Places for sentences, and what moves them on."""
+    """Places for sentences, and the search that moves them on."""
 
     places: int
-    width: int
-    state: Any
     search: Search
     room: int | None
-    entering: CapturedEntering | None
-    steps: CapturedSteps | None
+    board: Board
 
 
-def _enter(
-    entering: CapturedEntering, sentences: list[list[int]], length: int, state: Any, numbers: Sequence[int],
-    places: list[int],
-) -> Any:  # fmt: skip
-    entering.enter(rows_of([[sentences[number]] for number in numbers], length=length), places)
-    return state
+def _searched(
+    session: Session, numbers: Sequence[int], sentences: Sequence[Sequence[int]], requests: Sequence[Request]
+) -> Found:
+    """The results of the sentences with these numbers, as they are found."""
+    for number in numbers:
+        session.submit(number, sentences[number], requests[number])
+    return session.results()
 
 
 def _groups(lengths: Sequence[int], tokens: int) -> Iterator[tuple[list[int], int]]:
