@@ -157,8 +157,8 @@ def loaded(place: Path, wanted: str | None) -> tuple[Any, Any]:
     import torch
 
     from regard import modelfolder
+    from regard.devices import device_for
     from regard.tokens import Tokenisers
-    from regard.training.precision import device_for
     from regard.translation.engines.torch import TorchEngine
 
     device: torch.device = device_for(wanted)

@@ -182,7 +182,7 @@ def test_wrong_devices_and_no_folders_are_told(trained_folder: Path) -> None:
     with pytest.raises(SettingsError, match=r"device = 'gpu': there is no such device\.\n  Use cpu, cuda"):
         regard.load(trained_folder, device="gpu")
     if not torch.cuda.is_available():
-        with pytest.raises(SettingsError, match="device = 'cuda': no GPU can be used here"):
+        with pytest.raises(SettingsError, match="device = 'cuda': PyTorch finds no GPU here"):
             regard.load(trained_folder, device="cuda")
     with pytest.raises(SettingsError, match="No model was given"):
         regard.load([])

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import islice
 from typing import NamedTuple
 
-from regard.batches.rows import Batch, batch_of
+from regard.batches.rows import Batch, batch_of, by_length
 from regard.errors import CorpusError
 from regard.text.pairs import Pair
 from regard.tokens import Tokenisers
@@ -41,9 +40,7 @@ class Sample(NamedTuple):
     def batches(self, *, tokens: int = _TOKENS) -> Iterator[tuple[list[int], Batch]]:
         """Pairs of similar length, one a row, with their numbers."""
         lengths = [max(map(len, pair)) + 1 for pair in zip(self.source_ids, self.target_ids, strict=True)]
-        waiting = iter(sorted(range(len(lengths)), key=lambda number: -lengths[number]))
-        while first := list(islice(waiting, 1)):
-            numbers = first + list(islice(waiting, max(0, tokens // lengths[first[0]] - 1)))
+        for numbers in by_length(lengths, tokens=tokens):
             rows = [[(self.source_ids[number], self.target_ids[number])] for number in numbers]
             end = self.tokenisers.target.end
             yield numbers, batch_of(rows, begin=self.tokenisers.target.begin, end=end)

@@ -14,9 +14,10 @@ from typing import Any, NamedTuple
 import torch
 
 from regard import presets
+from regard.devices import device_for
 from regard.text.statistics import SideStatistics
 from regard.training.advice import Advice
-from regard.training.precision import Precision, device_for, precision_for
+from regard.training.precision import Precision, precision_for
 
 _OPERATIONS = 6
 _EFFICIENCY = 0.4  # of the speed of bare matrix products; the rest of the time goes to everything between them

@@ -62,17 +62,6 @@ class Rounded(nn.Module):
         return functional_call(self.inner, rounded, given, tie_weights=False)  # what is shared is a whole module
 
 
-def device_for(wanted: str | None) -> torch.device:
-    """The device that was asked for, or the best that is there."""
-    if wanted is None:
-        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    if wanted not in ("cpu", "cuda"):
-        raise SettingsError(f"device = {wanted!r}: there is no such device; choose cpu or cuda.")
-    if wanted == "cuda" and not torch.cuda.is_available():
-        raise SettingsError("device = 'cuda': PyTorch sees no GPU here.\n  Leave --device out, or install a driver.")
-    return torch.device(wanted)
-
-
 def precision_for(device: torch.device, wanted: str) -> Precision:
     """The precision that was asked for, or the one that fits the device."""
     if device.type == "cpu":

@@ -13,6 +13,7 @@ from threading import Event as Flag
 from typing import Any
 
 from regard import files, presets
+from regard.devices import device_for
 from regard.errors import SettingsError, TrainingError
 from regard.text.pairs import chunks
 from regard.text.statistics import SideStatistics
@@ -21,7 +22,6 @@ from regard.training.advice import advise
 from regard.training.distribution import processes, restarted
 from regard.training.events import Event, Journal, View
 from regard.training.finish import METRICS
-from regard.training.precision import device_for
 from regard.training.recipe import DataSettings, Recipe, Tables, merged, parsed, put_together, read_file, with_paths
 from regard.training.run import run
 from regard.training.settings import TrainingSettings

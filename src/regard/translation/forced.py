@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from regard.batches.rows import Batch, rows_of
+from regard.batches.rows import Batch, by_length, rows_of
 from regard.errors import SettingsError
 from regard.insight.capture import watch
 from regard.models.protocols import AttentionName, Model, Observable
@@ -99,13 +99,4 @@ def _seen(model: Model[Any, Any], batch: Batch) -> Tensor:
 
 
 def _batches(pairs: Sequence[Pair], tokens: int) -> Iterator[list[int]]:
-    """The numbers of pairs of similar length, so many tokens together."""
-    lengths = [max(len(source), len(target)) + 1 for source, target in pairs]
-    batch: list[int] = []
-    for number in sorted(range(len(pairs)), key=lambda n: -lengths[n]):
-        if batch and (len(batch) + 1) * lengths[batch[0]] > tokens:
-            yield batch
-            batch = []
-        batch.append(number)
-    if batch:
-        yield batch
+    return by_length([max(len(source), len(target)) + 1 for source, target in pairs], tokens=tokens)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, overload
 import torch
 
 from regard import modelfolder, models, shipped
+from regard.devices import device_for
 from regard.errors import ModelFolderError, SettingsError, TextError
 from regard.modelfolder import Description, ModelFolder
 from regard.models.fast import fast_form
@@ -59,7 +60,7 @@ class Translator:
             raise SettingsError(f"split_over = {split_over}: it must be 1 word or more.")
         self.folder = shipped.find(paths[0])
         self.name = self.folder.absolute().name
-        self.device = _device(device)
+        self.device = device_for(device)
         self.loaded = _load(tuple(map(shipped.find, paths)), self.device)
         self.models = tuple(member.model for member in self.loaded.members)
         self.model, self.description = self.models[0], self.loaded.members[0].description
@@ -265,18 +266,6 @@ def _tokenisers(folder: Path, member: ModelFolder) -> Tokenisers:
 def _named(member: ModelFolder) -> str:
     languages = member.description.languages
     return f"from {languages.get('source', 'unknown')} to {languages.get('target', 'unknown')}"
-
-
-def _device(name: str | None) -> torch.device:
-    if name is None:
-        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    try:
-        device = torch.device(name)
-    except RuntimeError:
-        raise SettingsError(f"device = {name!r}: there is no such device.\n  Use cpu, cuda or cuda:1.") from None
-    if device.type == "cuda" and not torch.cuda.is_available():
-        raise SettingsError(f"device = {name!r}: no GPU can be used here.\n  Use cpu; `regard doctor` says more.")
-    return device
 
 
 def _positions(descriptions: Iterable[Description]) -> int | None:

@@ -10,13 +10,14 @@ and those that reach their limit or repeat themselves.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import torch
 
+from regard.batches.rows import by_length
 from regard.exchange.ctranslate2 import library, tokens
 from regard.search import Hypothesis, Request, Result, SearchSettings
 from regard.search.length import limit
@@ -101,7 +102,7 @@ class CTranslate2Engine:
             if self.supports(settings, [request]) and sentence and max(len(sentence), limits[n]) + 1 <= self._positions
         ]
         waiting = []
-        for batch in _batches(fitting, [len(sentence) + 1 for sentence in sentences]):
+        for batch in by_length([len(sentence) + 1 for sentence in sentences], tokens=_BATCH_TOKENS, numbers=fitting):
             texts = [[self._source[token] for token in sentences[n]] for n in batch]
             waiting.append((batch, self._started(texts, settings, max(limits[n] for n in batch))))
         found: dict[int, Result] = {}
@@ -158,18 +159,6 @@ def _patience(settings: SearchSettings) -> float:
 def _their_penalty(settings: SearchSettings) -> float:
     """The exponent by which CTranslate2 chooses which hypotheses to hand out, where more have finished than it may."""
     return _LIKE_OURS * settings.length_penalty or _NEARLY_NONE
-
-
-def _batches(numbers: Sequence[int], lengths: Sequence[int]) -> Iterator[list[int]]:
-    """The numbers of sentences of similar length, so many tokens together, the longest first."""
-    batch: list[int] = []
-    for number in sorted(numbers, key=lambda n: -lengths[n]):
-        if batch and (len(batch) + 1) * lengths[batch[0]] > _BATCH_TOKENS:
-            yield batch
-            batch = []
-        batch.append(number)
-    if batch:
-        yield batch
 
 
 def _guarded(ids: Sequence[int], settings: SearchSettings) -> bool:

@@ -186,6 +186,7 @@ def _searched(
 def _groups(lengths: Sequence[int], tokens: int) -> Iterator[tuple[list[int], int]]:
     """The numbers of the sentences, the longest first, in groups, and how many of a group have that many tokens.
 
+    These are not batches (`by_length`): a group is larger than its places, which its sentences take one after another.
     Much shorter ones make a group of their own, with more places, but only where the places of the others are filled.
     """
     group: list[int] = []
