@@ -8,7 +8,9 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Barrier
 from typing import Any
 
 import numpy as np
@@ -291,12 +293,45 @@ def test_a_killed_preparation_leaves_no_corpus_and_the_next_one_sweeps_up(tmp_pa
     finally:
         process.send_signal(signal.SIGKILL)
         process.wait()
-    assert debris.name.startswith(f".{process.pid}.")
+    assert debris.name.startswith(f".{stored_corpus._machine()}+{process.pid}.")
     assert debris.name.endswith(".partial")
     (out / ".notes.partial").touch()  # not ours
     corpus = prepare(source_of(path), train(["x"], ["y"], TokeniserSettings(kind="utf8")), out)
     assert len(corpus) == len(SENTENCES)
     assert {entry.name for entry in out.iterdir()} == {corpus.folder.name, ".notes.partial"}
+
+
+def test_an_unfinished_corpus_of_another_machine_stays_until_it_is_abandoned(
+    tmp_path: Path, tokenisers: Tokenisers
+) -> None:
+    """Machines share a cache; process numbers of another one say nothing here."""
+    gone = subprocess.Popen([sys.executable, "-c", ""])
+    gone.wait()
+    out = tmp_path / "out"
+    written = {
+        name: out / f".{name}+{gone.pid}.x.partial" for name in ("other-host", "another", stored_corpus._machine())
+    }
+    for folder in written.values():
+        (folder / "scratch").mkdir(parents=True)
+        (folder / "source.tokens.npy").touch()
+    long_ago = time.time() - 30 * 24 * 3600
+    for path in (written["another"], *written["another"].iterdir()):
+        os.utime(path, (long_ago, long_ago))
+    corpus = prepare(source_of(tsv(tmp_path / "a.tsv", SENTENCES)), tokenisers, out)
+    assert {entry.name for entry in out.iterdir()} == {corpus.folder.name, written["other-host"].name}
+
+
+def test_two_preparations_of_the_same_corpus_at_once_both_succeed(tmp_path: Path, tokenisers: Tokenisers) -> None:
+    source, out, both = source_of(tsv(tmp_path / "a.tsv", SENTENCES)), tmp_path / "out", Barrier(2)
+
+    def one() -> StoredCorpus:
+        return prepare(source, tokenisers, out, workers=1, progress=lambda _: both.wait(timeout=30))
+
+    with ThreadPoolExecutor(2) as pool:
+        first, second = (future.result() for future in [pool.submit(one), pool.submit(one)])
+    assert first.folder == second.folder
+    assert texts(first, tokenisers) == texts(second, tokenisers) == SENTENCES
+    assert [entry.name for entry in out.iterdir()] == [first.folder.name]
 
 
 @pytest.fixture

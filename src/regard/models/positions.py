@@ -44,6 +44,10 @@ class Positions(nn.Module):
         """[length, D] what is added to words, for the positions from `first` on."""
         raise NotImplementedError
 
+    def at(self, positions: Tensor, *, like: Tensor) -> Tensor:
+        """[B, T] positions in their sentences -> [B, T, D] what is added to words."""
+        return self(0, positions.size(1), like=like)[positions]
+
     def table(self, newest: int, capacity: int, *, like: Tensor) -> Tensor:
         """[more than `newest`, D] the positions from the first on, as many as there is capacity, or all."""
         return self(0, max(newest + 1, capacity), like=like)
@@ -61,17 +65,39 @@ class LearnedPositions(Positions):
         self.weight = nn.Parameter(torch.randn(count, d_model) / math.sqrt(2))
 
     def forward(self, first: int, length: int, *, like: Tensor) -> Tensor:
-        """[length, D] for the positions from `first` on."""
-        if first + length > self.weight.size(0):
-            raise LengthError(
-                f"a row of {first + length} tokens is too long: this model learned {self.weight.size(0)} positions.\n"
-                "  Split the text into shorter sentences, or train with positions = 'interleaved', which has no limit."
-            )
+        """[at most length, D] for the positions from `first` on, as many as were learned."""
         return self.weight[first : first + length].to(like.dtype)
+
+    def at(self, positions: Tensor, *, like: Tensor) -> Tensor:
+        """[B, T] positions in their sentences -> [B, T, D].
+
+        A row may be longer than any sentence in it, so the positions themselves are checked. Compiled and captured
+        steps cannot read numbers: training checks its corpus before the first step (`check_positions`).
+        """
+        if positions.size(1) > len(self.weight) and _can_be_looked_at(positions):
+            check_length(int(positions.max()) + 1, len(self.weight))
+        return super().at(positions, like=like)
 
     def table(self, newest: int, capacity: int, *, like: Tensor) -> Tensor:
         """[more than `newest`, D] the positions from the first on, as many as there is capacity, or all."""
-        return super().table(newest, min(capacity, self.weight.size(0)), like=like)
+        check_length(newest + 1, len(self.weight))
+        return super().table(newest, min(capacity, len(self.weight)), like=like)
+
+
+def check_length(tokens: int, learned: int) -> None:
+    """Refuses a sentence of more tokens than there are learned positions."""
+    if tokens > learned:
+        raise LengthError(
+            f"a sentence of {tokens} tokens is too long: this model learned {learned} positions.\n"
+            "  Split the text into shorter sentences, or train with positions = 'interleaved', which has no limit."
+        )
+
+
+def _can_be_looked_at(positions: Tensor) -> bool:
+    """Whether reading a number now is possible; on a GPU it waits for the device."""
+    if positions.is_meta or torch.compiler.is_compiling():
+        return False
+    return not (positions.is_cuda and torch.cuda.is_current_stream_capturing())
 
 
 class RotaryPositions(Positions):

@@ -118,14 +118,14 @@ class Transformer(nn.Module):
     def embed_source(self, source: Rows) -> Tensor:
         """What enters the encoder."""
         x = self.source_embedding(source.tokens)
-        return self.dropout(x + self.source_positions(0, x.size(1), like=x)[source.positions])
+        return self.dropout(x + self.source_positions.at(source.positions, like=x))
 
     def embed_target(self, target: Rows) -> Tensor:
         """What enters the decoder. At a sentence's start stands a zero vector, or the embedding of the start token."""
         x = self.target_embedding(target.tokens)
         if self.settings.start == "zero":
             x = x.masked_fill((target.positions == 0)[:, :, None], 0.0)
-        return self.dropout(x + self.target_positions(0, x.size(1), like=x)[target.positions])
+        return self.dropout(x + self.target_positions.at(target.positions, like=x))
 
     def logits(self, x: Tensor) -> Tensor:
         """[..., D] -> [..., V]: section 3.4's linear transformation before the softmax."""

@@ -14,6 +14,9 @@ from regard.batches.shuffle import shuffled
 from regard.batches.splitting import hold_out
 from regard.caches import cache_folder
 from regard.errors import TrainingError
+from regard.models.positions import check_length
+from regard.models.verbs import Architecture
+from regard.settings import Settings
 from regard.text.bad_input import BadInput
 from regard.text.formats import Reading
 from regard.text.held_out import named_like_test_sets
@@ -78,6 +81,13 @@ def make_corpora(recipe: Recipe, around: Surroundings, tokenisers: Tokenisers) -
         "were held out of the training data."
     )
     return Corpora(rest, HeldOut.of(held, tokenisers), sentence)
+
+
+def check_positions(corpora: Corpora, kind: Architecture, settings: Settings) -> None:
+    """Refuses sentences with more tokens than a model has learned positions, before a GPU would have to be asked."""
+    learned = getattr(settings, "learned_positions", None)
+    if learned is not None and kind.longest(settings) == learned:
+        check_length(max(corpora.training.longest, corpora.held_out.corpus.longest), learned)
 
 
 def _warn_of_test_sets(recipe: Recipe, around: Surroundings) -> None:

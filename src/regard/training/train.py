@@ -19,7 +19,7 @@ from regard.text.pairs import chunks
 from regard.text.statistics import SideStatistics
 from regard.training.adapting import own_tables
 from regard.training.advice import advise
-from regard.training.distribution import processes, restarted
+from regard.training.distribution import own_card, processes, restarted
 from regard.training.events import Event, Journal, View
 from regard.training.finish import METRICS
 from regard.training.precision import device_for
@@ -77,7 +77,7 @@ def train(
         "training": {"steps": steps, "minutes": minutes, "checkpoint_every": checkpoint_every, "seed": seed},
     }
     options = {name: _said(table) for name, table in options.items()}
-    chosen = device_for(device)
+    chosen = own_card(device_for(device))
     with processes(chosen) as team:
         folder = Path(out)
         goes_on = resume or restarted()
