@@ -97,7 +97,7 @@ class CorpusWriter:
     def __init__(self, folder: Path, *, vocabulary: int) -> None:
         folder.parent.mkdir(parents=True, exist_ok=True)
         self._folder = folder
-        self._partial = Path(tempfile.mkdtemp(prefix=f".{_owner()}.", suffix=".partial", dir=folder.parent))
+        self._partial = Path(tempfile.mkdtemp(prefix=f".{owner()}.", suffix=".partial", dir=folder.parent))
         (self._partial / _SCRATCH).mkdir()
         self._scratch: list[GrowingArray] = []
         self._dtype = np.dtype(np.uint16 if vocabulary <= 2**16 else np.uint32)
@@ -209,7 +209,8 @@ def sweep(folder: Path) -> None:
             shutil.rmtree(partial, ignore_errors=True)
 
 
-def _owner() -> str:
+def owner() -> str:
+    """The name of this process among those of all machines, as a part of a file's name."""
     return f"{_machine()}+{os.getpid()}"
 
 

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from regard.batches.corpus import StoredCorpus
+from regard.batches.gathering import gathered
 from regard.batches.preparation import prepare
 from regard.batches.shuffle import shuffled
 from regard.batches.splitting import hold_out
@@ -46,9 +47,8 @@ def make_tokenisers(recipe: Recipe, around: Surroundings) -> Tokenisers:
         folder = around.work / "tokeniser"
         if not folder.exists():
             around.journal.say("Making the tokeniser.")
-            source = recipe.source()
-            sources, targets = (pair.source for pair in source.pairs()), (pair.target for pair in source.pairs())
-            made = train_tokenisers(sources, targets, recipe.tokeniser)
+            text = gathered(recipe.source(), cache_folder())
+            made = train_tokenisers(text.sources(), text.targets(), recipe.tokeniser)
             partial = folder.with_name(".tokeniser.partial")
             shutil.rmtree(partial, ignore_errors=True)
             partial.mkdir(parents=True)
@@ -112,7 +112,12 @@ def _training(recipe: Recipe, around: Surroundings, tokenisers: Tokenisers) -> S
 
     def prepared(*files: str) -> StoredCorpus:
         source = recipe.source(*files)
-        return prepare(source, tokenisers, cache_folder(), progress=lambda pairs: around.journal.show(Preparing(pairs)))
+        return prepare(
+            source,
+            tokenisers,
+            cache_folder(),
+            progress=lambda pairs, total: around.journal.show(Preparing(pairs, total)),
+        )
 
     new = around.first_then_all(prepared)
     if not recipe.data.old:
