@@ -190,8 +190,8 @@ def test_the_view_is_no_command_and_imports_nothing_heavy() -> None:
 def test_a_terminal_shows_a_moving_bar_and_a_count_while_the_corpus_is_prepared() -> None:
     console = Console(file=io.StringIO(), width=100, force_terminal=True)
     shown_to = TerminalView(console, steps=10)
-    shown_to.show(Preparing(81_920))
+    shown_to.show(Preparing(81_920, 242_157))
     console.print(shown_to.render())
     shown = console.file.getvalue()
-    assert "preparing the corpus: 81,920 pairs" in shown
+    assert "preparing the corpus: 81,920 of 242,157 pairs" in shown
     assert "━" in shown

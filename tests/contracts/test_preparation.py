@@ -8,7 +8,9 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Barrier
 from typing import Any
 
 import numpy as np
@@ -16,7 +18,7 @@ import pytest
 
 from regard import CorpusError
 from regard.batches import corpus as stored_corpus
-from regard.batches import preparation
+from regard.batches import gathering, preparation
 from regard.batches.corpus import StoredCorpus
 from regard.batches.preparation import Source, prepare
 from regard.text.cleaning import CleaningSettings, clean_stream
@@ -34,9 +36,9 @@ def tokenisers() -> Tokenisers:
 @pytest.fixture
 def small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
     """Chunks of 16 pairs, of which the third is worth other processes."""
-    chunks = preparation.chunks
-    monkeypatch.setattr(preparation, "chunks", lambda pairs: chunks(pairs, size=16))
-    monkeypatch.setattr(preparation, "_INLINE", 2)
+    monkeypatch.setattr(gathering, "CHUNK", 16)
+    monkeypatch.setattr(gathering, "_SMALL", 0)
+    monkeypatch.setattr(preparation, "INLINE", 2)
 
 
 def tsv(path: Path, pairs: list[tuple[str, str]]) -> Path:
@@ -211,7 +213,8 @@ def test_a_bad_line_stops_preparation_and_nothing_is_left_behind(
 
 
 def failing(error: BaseException, *, after: int) -> Callable[[int], None]:
-    def progress(pairs: int) -> None:
+    def progress(pairs: int, total: int) -> None:
+        assert total >= pairs
         if pairs >= after:
             raise error
 
@@ -228,9 +231,10 @@ def test_an_interruption_in_the_middle_leaves_nothing_and_the_next_run_succeeds(
     with pytest.raises(type(error)):
         prepare(source, tokenisers, tmp_path / "out", workers=workers, progress=failing(error, after=100))
     assert list((tmp_path / "out").iterdir()) == []
-    seen: list[int] = []
-    assert len(prepare(source, tokenisers, tmp_path / "out", workers=workers, progress=seen.append)) == 300
-    assert seen == [*range(16, 300, 16), 300]
+    seen: list[tuple[int, int]] = []
+    again = prepare(source, tokenisers, tmp_path / "out", workers=workers, progress=lambda *pairs: seen.append(pairs))
+    assert len(again) == 300
+    assert seen == [(pairs, 300) for pairs in (*range(16, 300, 16), 300)]
 
 
 def test_a_full_disk_is_told_without_a_traceback(
@@ -266,10 +270,9 @@ from pathlib import Path
 from regard.batches import preparation
 from regard.tokens import TokeniserSettings, train
 
-preparation._INLINE = 0
 folder = Path(sys.argv[1])
 
-def wait(pairs):
+def wait(pairs, total):
     (folder / "started").touch()
     time.sleep(60)
 
@@ -287,16 +290,50 @@ def test_a_killed_preparation_leaves_no_corpus_and_the_next_one_sweeps_up(tmp_pa
             if (tmp_path / "started").exists():
                 break
             time.sleep(0.1)
-        (debris,) = out.iterdir()
+        debris = list(out.iterdir())
     finally:
         process.send_signal(signal.SIGKILL)
         process.wait()
-    assert debris.name.startswith(f".{process.pid}.")
-    assert debris.name.endswith(".partial")
+    assert len(debris) == 2  # the text that was gathered, and the corpus
+    assert all(folder.name.startswith(f".{stored_corpus._machine()}+{process.pid}.") for folder in debris)
+    assert all(folder.name.endswith(".partial") for folder in debris)
     (out / ".notes.partial").touch()  # not ours
     corpus = prepare(source_of(path), train(["x"], ["y"], TokeniserSettings(kind="utf8")), out)
     assert len(corpus) == len(SENTENCES)
     assert {entry.name for entry in out.iterdir()} == {corpus.folder.name, ".notes.partial"}
+
+
+def test_an_unfinished_corpus_of_another_machine_stays_until_it_is_abandoned(
+    tmp_path: Path, tokenisers: Tokenisers
+) -> None:
+    """Machines share a cache; process numbers of another one say nothing here."""
+    gone = subprocess.Popen([sys.executable, "-c", ""])
+    gone.wait()
+    out = tmp_path / "out"
+    written = {
+        name: out / f".{name}+{gone.pid}.x.partial" for name in ("other-host", "another", stored_corpus._machine())
+    }
+    for folder in written.values():
+        (folder / "scratch").mkdir(parents=True)
+        (folder / "source.tokens.npy").touch()
+    long_ago = time.time() - 30 * 24 * 3600
+    for path in (written["another"], *written["another"].iterdir()):
+        os.utime(path, (long_ago, long_ago))
+    corpus = prepare(source_of(tsv(tmp_path / "a.tsv", SENTENCES)), tokenisers, out)
+    assert {entry.name for entry in out.iterdir()} == {corpus.folder.name, written["other-host"].name}
+
+
+def test_two_preparations_of_the_same_corpus_at_once_both_succeed(tmp_path: Path, tokenisers: Tokenisers) -> None:
+    source, out, both = source_of(tsv(tmp_path / "a.tsv", SENTENCES)), tmp_path / "out", Barrier(2)
+
+    def one() -> StoredCorpus:
+        return prepare(source, tokenisers, out, workers=1, progress=lambda *_: both.wait(timeout=30))
+
+    with ThreadPoolExecutor(2) as pool:
+        first, second = (future.result() for future in [pool.submit(one), pool.submit(one)])
+    assert first.folder == second.folder
+    assert texts(first, tokenisers) == texts(second, tokenisers) == SENTENCES
+    assert [entry.name for entry in out.iterdir()] == [first.folder.name]
 
 
 @pytest.fixture

@@ -3,11 +3,15 @@
 from pathlib import Path
 
 import pytest
+import torch
 
 from regard import LengthError, SettingsError, models, presets
+from regard.batches.corpus import store
 from regard.insight.capture import Head, without
-from regard.models.transformer import TransformerSettings
+from regard.models.transformer import ARCHITECTURE, TransformerSettings
 from regard.settings import read_toml
+from regard.training.corpora import Corpora, check_positions
+from regard.training.validation import HeldOut
 from small import padded, transformer
 
 VOCABULARIES = {"source_vocabulary": 10, "target_vocabulary": 10}
@@ -73,8 +77,29 @@ def test_a_toml_file_that_is_missing_or_broken_is_named(tmp_path: Path) -> None:
 
 def test_a_sentence_longer_than_the_learned_positions_is_told() -> None:
     model = transformer(positions="learned", learned_positions=4)
-    with pytest.raises(LengthError, match=r"a row of 6 tokens is too long: this model learned 4 positions\.\n  Split"):
+    with pytest.raises(
+        LengthError, match=r"a sentence of 6 tokens is too long: this model learned 4 positions\.\n  Split"
+    ):
         model(padded([([5, 6, 7, 8, 9], [5])]))
+
+
+def test_a_row_may_be_longer_than_the_learned_positions() -> None:
+    model = transformer(positions="learned", learned_positions=100, dropout=0.0)
+    pair = ([5, 6], [7, 8])
+    wide, narrow = model(padded([pair], length=128)), model(padded([pair]))
+    torch.testing.assert_close(wide[:, :3], narrow)
+    torch.testing.assert_close(model.train().states(padded([pair], length=128))[:, :3], model.states(padded([pair])))
+
+
+def test_a_corpus_longer_than_the_learned_positions_is_refused_before_the_first_step(tmp_path: Path) -> None:
+    stored = store(tmp_path / "corpus", [([5] * 3, [6] * 9)], begin=0, end=1, vocabulary=23)
+    corpora = Corpora(stored, HeldOut([], [], stored), "")
+    settings = transformer(positions="learned", learned_positions=10).settings
+    check_positions(corpora, ARCHITECTURE, settings)
+    check_positions(corpora, ARCHITECTURE, transformer(learned_positions=4).settings)  # sinusoids have no limit
+    few = transformer(positions="learned", learned_positions=9).settings
+    with pytest.raises(LengthError, match="a sentence of 10 tokens is too long: this model learned 9 positions"):
+        check_positions(corpora, ARCHITECTURE, few)
 
 
 @pytest.mark.parametrize(

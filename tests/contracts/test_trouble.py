@@ -148,6 +148,46 @@ def test_out_of_memory_halves_the_rows_and_gives_the_same_gradients(tmp_path: Pa
         torch.testing.assert_close(halves.optimisation.weights[name], weight, rtol=0, atol=1e-4)
 
 
+def test_rows_grow_back_after_enough_good_steps_and_failures_double_the_wait(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("regard.training.optimisation._GROW_AFTER", 3)
+    run = Run(tmp_path, steps=20)
+    honest, rows, room = run.optimisation.loss.forward, [], iter([False, False])
+
+    def forward(batch: Batch) -> Losses:
+        """Another program holds the memory at the first batch and when whole batches are tried again."""
+        if batch.labels.size(0) == 3 and not next(room, True):
+            raise torch.cuda.OutOfMemoryError
+        rows.append(batch.labels.size(0))
+        return honest(batch)
+
+    run.optimisation.loss.forward = forward  # type: ignore[method-assign]
+    assert run.go()
+    halves, wholes = [2, 1], [3]
+    assert rows == halves * 3 + halves * 6 + wholes * (20 - 9)
+    assert run.view.said().count("it is computed in 2 parts") == 2
+    assert "There was enough memory for 3 steps: a batch is computed as a whole again." in run.view.said()
+    assert "There was enough memory for 6 steps: a batch is computed as a whole again." in run.view.said()
+
+
+def test_a_captured_step_that_finds_no_memory_is_captured_again_in_more_parts(tmp_path: Path) -> None:
+    run = Run(tmp_path)
+    batch, _ = next(run.trainer.loader.batches())
+    captures = Captures(gradients=run.optimisation._backward, update=run.optimisation._update, forget=lambda: None)
+    tried: list[int] = []
+
+    def capture(_: Batch) -> Any:
+        tried.append(run.optimisation.parts)
+        raise torch.cuda.OutOfMemoryError if len(tried) == 1 else RuntimeError("this is enough")
+
+    captures._capture = capture  # type: ignore[method-assign]
+    run.optimisation.captures = captures
+    run.optimisation.adam.param_groups[0]["lr"] = torch.zeros(())
+    assert run.optimisation.step(batch, number=1, rate=0.01).made
+    assert tried == [1, 2]
+
+
 def test_not_enough_memory_for_a_single_row_is_told(tmp_path: Path) -> None:
     run = Run(tmp_path)
 
@@ -166,7 +206,7 @@ def test_a_compiler_that_fails_is_done_without(tmp_path: Path) -> None:
         raise RuntimeError("there is no C compiler\nand more about that")
 
     run.optimisation.loss._compiled_call_impl = fail
-    run.optimisation.try_shapes({16: 3})
+    run.optimisation.try_shapes({16: 3}, longest=5)
     told = (
         "Compiling did not work here (RuntimeError: there is no C compiler). Training goes on without it, more slowly."
     )
@@ -179,7 +219,7 @@ def test_what_fails_without_a_compiler_is_an_error(tmp_path: Path) -> None:
     run = Run(tmp_path)
     run.optimisation.loss.forward = lambda _: 1 / 0  # type: ignore[method-assign,assignment]
     with pytest.raises(ZeroDivisionError):
-        run.optimisation.try_shapes({16: 3})
+        run.optimisation.try_shapes({16: 3}, longest=5)
 
 
 def test_a_step_that_cannot_be_captured_is_made_without(tmp_path: Path) -> None:

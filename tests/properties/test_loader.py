@@ -3,6 +3,7 @@
 import json
 import time
 from collections import Counter
+from contextlib import closing
 from itertools import islice
 from pathlib import Path
 from threading import active_count
@@ -245,6 +246,20 @@ def test_another_thread_makes_the_same_batches_ahead_and_ends_with_its_reader(tm
     for (batch, after), (expected, expected_after) in zip(ahead, islice(loader.batches(place), 5), strict=True):
         assert torch.equal(batch.labels, expected.labels)
         assert tuple(after) == tuple(expected_after)
+
+
+def test_memory_is_pinned_only_for_a_gpu(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Training on a CPU pins nothing, even where there is a GPU."""
+    pinned: list[Batch] = []
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(Batch, "pinned", lambda batch: pinned.append(batch) or batch)
+    loader = Loader(stored(tmp_path, [(2, 2)] * 9), LoaderSettings(batch_tokens=16, row_lengths=(16,)))
+    with closing(loader.prefetched()) as stream:
+        next(stream)
+    assert pinned == []
+    with closing(loader.prefetched(pin=True)) as stream:
+        next(stream)
+    assert pinned
 
 
 def test_a_failure_while_making_batches_ahead_reaches_the_reader(tmp_path: Path) -> None:

@@ -13,8 +13,11 @@ from __future__ import annotations
 
 import json
 import os
+import platform
+import re
 import shutil
 import tempfile
+import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from copy import copy
@@ -34,6 +37,7 @@ SIDES = ("source", "target")
 _HEADER = 128  # bytes; enough for every one-dimensional array, and what numpy writes for one
 _BLOCK = 1 << 20
 _SCRATCH = "scratch"
+_ABANDONED = 7 * 24 * 3600  # seconds without a write, after which an unfinished corpus of another machine is removed
 
 Ids = NDArray[np.unsignedinteger[Any]]
 Numbers = NDArray[np.int64]
@@ -93,7 +97,7 @@ class CorpusWriter:
     def __init__(self, folder: Path, *, vocabulary: int) -> None:
         folder.parent.mkdir(parents=True, exist_ok=True)
         self._folder = folder
-        self._partial = Path(tempfile.mkdtemp(prefix=f".{os.getpid()}.", suffix=".partial", dir=folder.parent))
+        self._partial = Path(tempfile.mkdtemp(prefix=f".{owner()}.", suffix=".partial", dir=folder.parent))
         (self._partial / _SCRATCH).mkdir()
         self._scratch: list[GrowingArray] = []
         self._dtype = np.dtype(np.uint16 if vocabulary <= 2**16 else np.uint32)
@@ -113,7 +117,7 @@ class CorpusWriter:
     def finish(self, description: Mapping[str, Any], *, keep: NDArray[np.bool_] | None = None) -> None:
         """Moves the corpus into place. Of the pairs that were added, those that `keep` marks belong to it.
 
-        Where another process was quicker, its corpus stays, since somebody may be reading it.
+        Where another process was quicker, its corpus stays, since others may be reading it already.
         """
         for side in SIDES:
             self._tokens[side].close()
@@ -192,17 +196,45 @@ class GrowingArray:
 
 
 def sweep(folder: Path) -> None:
-    """Removes what processes that are no more have left unfinished in `folder`."""
+    """Removes unfinished corpora in `folder` whose writer has ended.
+
+    Their names say machine and process, since machines may share the folder: whether a process of another machine still
+    runs cannot be asked, so its corpus goes when nothing was written to it for a week.
+    """
     for partial in folder.glob(".*.partial"):
-        process = partial.name.split(".")[1]
+        machine, _, process = partial.name.split(".")[1].rpartition("+")
         if not process.isdecimal():
             continue
-        try:
-            os.kill(int(process), 0)
-        except ProcessLookupError:
+        if not _runs(int(process)) if machine == _machine() else _is_abandoned(partial):
             shutil.rmtree(partial, ignore_errors=True)
-        except PermissionError:
-            continue
+
+
+def owner() -> str:
+    """The name of this process among those of all machines, as a part of a file's name."""
+    return f"{_machine()}+{os.getpid()}"
+
+
+def _machine() -> str:
+    """The name of this machine in a file's name."""
+    return re.sub(r"[^A-Za-z0-9-]", "_", platform.node()) or "unknown"
+
+
+def _runs(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
+
+
+def _is_abandoned(partial: Path) -> bool:
+    try:
+        newest = max(path.stat().st_mtime for path in (partial, *partial.rglob("*")))
+    except FileNotFoundError:  # it has just been finished
+        return False
+    return time.time() - newest > _ABANDONED
 
 
 def store(

@@ -99,11 +99,17 @@ class Loader:
         longest = next(length for length in lengths if length >= self.corpus.longest)
         return {length: self.groups[length] // self.ranks for length in lengths if length <= longest}
 
-    def prefetched(self, place: Place = Place(), *, ahead: int = 8) -> Generator[tuple[Batch, Place]]:  # noqa: B008
-        """The same, made by another thread so many batches ahead, in memory from which a GPU copies as it computes."""
+    def prefetched(
+        self,
+        place: Place = Place(),  # noqa: B008  a tuple of numbers
+        *,
+        ahead: int = 8,
+        pin: bool = False,
+    ) -> Generator[tuple[Batch, Place]]:
+        """The same, made by another thread so many batches ahead; pinned, a GPU copies them while it computes."""
         ready: Queue[tuple[Batch, Place] | Exception] = Queue(maxsize=ahead)
         stopped = Event()
-        thread = Thread(target=_make_ahead, args=(self.batches(place), ready, stopped), daemon=True)
+        thread = Thread(target=_make_ahead, args=(self._made(place, pin=pin), ready, stopped), daemon=True)
         thread.start()
         try:
             while True:
@@ -114,6 +120,10 @@ class Loader:
         finally:
             stopped.set()
             thread.join()
+
+    def _made(self, place: Place, *, pin: bool) -> Iterator[tuple[Batch, Place]]:
+        for batch, after in self.batches(place):
+            yield (batch.pinned() if pin else batch), after
 
     def _rows_in_a_batch(self, length: int) -> int:
         """As many rows as the budget allows, equally many for each rank."""
@@ -198,7 +208,7 @@ def _sums(side: Side) -> tuple[int, int]:
 def _make_ahead(
     batches: Iterator[tuple[Batch, Place]], ready: Queue[tuple[Batch, Place] | Exception], stopped: Event
 ) -> None:
-    """What the other thread does; a failure goes the way of the batches, to whoever waits for one."""
+    """What the other thread does; an error travels through the queue to the reader."""
 
     def put(item: tuple[Batch, Place] | Exception) -> None:
         while not stopped.is_set():
@@ -207,8 +217,8 @@ def _make_ahead(
                 break
 
     try:
-        for batch, after in batches:
-            put((batch.pinned() if torch.cuda.is_available() else batch, after))
+        for item in batches:
+            put(item)
             if stopped.is_set():
                 return
     except Exception as error:  # noqa: BLE001

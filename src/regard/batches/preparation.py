@@ -1,4 +1,4 @@
-"""Preparation: text files to a stored corpus, once. Read here, cleaned and tokenised on all cores, stored in order.
+"""Preparation: text files to a stored corpus, once. Gathered, cleaned and tokenised on all cores, stored in order.
 
 The corpus lies in a folder named by a hash of everything that it depends on: the names and the bytes of the files, how
 they are read and cleaned, and the tokenisers. The same question finds the same folder; another one never a wrong one.
@@ -13,9 +13,8 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager
 from hashlib import blake2b
-from itertools import chain, islice
+from itertools import chain
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -25,23 +24,23 @@ from numpy.typing import NDArray
 
 from regard.batches.corpus import FORMAT, CorpusWriter, Ids, StoredCorpus, sweep
 from regard.batches.fingerprints import fingerprints, first_of_each
+from regard.batches.gathering import INLINE, Gathered, Piece, forget, no_search_for_cycles, taken
 from regard.errors import CorpusError
 from regard.settings import Settings
 from regard.text.bad_input import BadInput
 from regard.text.cleaning import CleaningReport, CleaningSettings, Reason, clean
 from regard.text.corpus import documents, read
 from regard.text.formats import Reading
-from regard.text.pairs import Chunk, Languages, Pair, chunks
+from regard.text.pairs import Chunk, Languages, Pair
 from regard.text.tally import PLACES, Tally
 from regard.tokens import Tokenisers
 
-_INLINE = 4  # a corpus of so many chunks is not worth other processes
-_AHEAD = 8  # chunks read ahead for each process
+_AHEAD = 8  # chunks that wait for each process
 _ROOM = "Check its permissions and the room on its disk."
 _MEMORY = "The machine may be short of memory: end other programs, or use fewer processes."
 
-Progress = Callable[[int], None]
-"""Told how many pairs were stored so far."""
+Progress = Callable[[int, int], None]
+"""Receives how many pairs were looked at so far, and how many there are."""
 
 
 class Source(Settings):
@@ -79,17 +78,26 @@ def prepare(
     place = folder / _key(source, tokenisers)
     sweep(folder)
     if place.exists():
+        forget(source)
         return StoredCorpus(place)
-    bad = BadInput(skip=source.skip_bad)
+    with taken(source, folder, workers=workers) as text:
+        _store(source, tokenisers, text, place, workers or os.cpu_count() or 1, progress)
+    return StoredCorpus(place)
+
+
+def _store(
+    source: Source, tokenisers: Tokenisers, text: Gathered, place: Path, workers: int, progress: Progress | None
+) -> None:
+    folder, bad, total = place.parent, text.bad, text.pairs
     writer = CorpusWriter(place, vocabulary=max(tokenisers.source.size, tokenisers.target.size))
     try:
         stored = _Stored(writer)
-        for chunk in _encoded(source, tokenisers, bad, workers or os.cpu_count() or 1):
+        for chunk in _encoded(source, tokenisers, text, workers):
             writer.add("source", *chunk.source)
             writer.add("target", *chunk.target)
             stored.add(chunk)
             if progress:
-                progress(stored.report.came_in)
+                progress(stored.report.came_in, total)
         keep = stored.without_duplicates() if source.cleaning.drop_duplicates else None
         if not stored.report.kept:
             raise CorpusError(_nothing_left(source, stored.report, bad))
@@ -101,7 +109,6 @@ def prepare(
         if isinstance(error, BrokenProcessPool):
             raise CorpusError(f"{folder}: a process that prepares the corpus was ended.\n  {_MEMORY}") from None
         raise
-    return StoredCorpus(place)
 
 
 class _Encoded(NamedTuple):
@@ -113,15 +120,6 @@ class _Encoded(NamedTuple):
     path: str
     lines: NDArray[np.int64]
     report: CleaningReport
-
-
-class _Parcel(NamedTuple):
-    """A chunk on its way to another process: few large objects travel faster than many small ones."""
-
-    sources: tuple[str, NDArray[np.int32]]  # all texts as one, and their lengths
-    targets: tuple[str, NDArray[np.int32]]
-    path: str
-    lines: NDArray[np.int64]
 
 
 class _Stored:
@@ -153,20 +151,18 @@ class _Stored:
         return keep
 
 
-def _encoded(source: Source, tokenisers: Tokenisers, bad: BadInput, workers: int) -> Iterator[_Encoded]:
-    """The chunks of the corpus in order; of a large one, those that follow are encoded by other processes meanwhile."""
-    raw = chunks(source.pairs(bad))
-    first = list(islice(raw, _INLINE + 1))
-    if workers == 1 or len(first) <= _INLINE:
+def _encoded(source: Source, tokenisers: Tokenisers, text: Gathered, workers: int) -> Iterator[_Encoded]:
+    """The chunks of the corpus in order; those of a large one are encoded by other processes."""
+    if workers == 1 or len(text.pieces) <= INLINE:
         encoder = _Encoder(tokenisers, source)
-        yield from map(encoder.encode, chain(first, raw))
+        yield from (encoder.encode(piece.chunk()) for piece in text.pieces)
         return
     setup = (tokenisers.files(), source)
-    with _no_search_for_cycles(), ProcessPoolExecutor(workers, get_context("spawn"), _start_worker, setup) as pool:
+    with no_search_for_cycles(), ProcessPoolExecutor(workers, get_context("spawn"), _start_worker, setup) as pool:
         waiting: deque[Future[_Encoded]] = deque()
         try:
-            for chunk in chain(first, raw):
-                waiting.append(pool.submit(_work, _parcel(chunk)))
+            for piece in text.pieces:
+                waiting.append(pool.submit(_work, piece))
                 if len(waiting) > _AHEAD * workers:
                     yield waiting.popleft().result()
             while waiting:
@@ -213,18 +209,6 @@ def _closed(sentences: Sequence[Sequence[int]], end: int) -> tuple[Ids, NDArray[
     return np.insert(tokens, ends, end), lengths + np.int32(1)
 
 
-@contextmanager
-def _no_search_for_cycles() -> Iterator[None]:
-    """Millions of small objects, which form no cycles, would be looked through again and again."""
-    enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if enabled:
-            gc.enable()
-
-
 _encoder: _Encoder | None = None
 
 
@@ -235,24 +219,9 @@ def _start_worker(files: dict[str, bytes], source: Source) -> None:
     _encoder = _Encoder(Tokenisers.from_files(files), source)
 
 
-def _work(parcel: _Parcel) -> _Encoded:
+def _work(piece: Piece) -> _Encoded:
     assert _encoder is not None
-    sources, targets = _apart(*parcel.sources), _apart(*parcel.targets)
-    return _encoder.encode(Chunk(sources, targets, parcel.path, parcel.lines.tolist()))
-
-
-def _parcel(chunk: Chunk) -> _Parcel:
-    lines = np.array(chunk.lines, dtype=np.int64)
-    return _Parcel(_together(chunk.sources), _together(chunk.targets), chunk.path, lines)
-
-
-def _together(texts: list[str]) -> tuple[str, NDArray[np.int32]]:
-    return "".join(texts), np.fromiter(map(len, texts), dtype=np.int32, count=len(texts))
-
-
-def _apart(text: str, lengths: NDArray[np.int32]) -> list[str]:
-    ends = lengths.cumsum(dtype=np.int64).tolist()
-    return [text[start:end] for start, end in zip([0, *ends], ends, strict=False)]
+    return _encoder.encode(piece.chunk())
 
 
 def _key(source: Source, tokenisers: Tokenisers) -> str:

@@ -64,7 +64,7 @@ class PlainView:
         if isinstance(event, Saved):
             return f"step {event.step:,}: checkpoint written in {figures.duration(event.seconds)}"
         if isinstance(event, Preparing):
-            return f"preparing the corpus: {event.pairs:,} pairs so far"
+            return f"preparing the corpus: {event.pairs:,} of {event.total:,} pairs"
         return clean(event.message)
 
     def __enter__(self) -> Self:
@@ -85,7 +85,7 @@ class TerminalView:
         self._validated: Validated | None = None
         self._best: Validated | None = None
         self._saved: Saved | None = None
-        self._prepared = 0
+        self._prepared: Preparing | None = None
         self._spinner = Spinner("dots", style="cyan")
         self._live = Live(console=console, get_renderable=self.render, refresh_per_second=_REFRESHES)
 
@@ -98,7 +98,7 @@ class TerminalView:
         elif isinstance(event, Saved):
             self._saved = event
         elif isinstance(event, Preparing):
-            self._prepared = event.pairs
+            self._prepared = event
         else:
             self._validated = event
             self._best = event if event.best else self._best
@@ -113,9 +113,11 @@ class TerminalView:
         grid.add_column(ratio=1)
         grid.add_column(justify="right", no_wrap=True)
         if self._stepped is None:
-            if self._prepared:  # how many there will be is not known before all were read, so the bar only moves
-                told = Text(f"preparing the corpus: {self._prepared:,} pairs")
-                grid.add_row(self._spinner, ProgressBar(total=None, pulse=True), told)
+            if self._prepared:
+                told = Text(f"preparing the corpus: {self._prepared.pairs:,} of {self._prepared.total:,} pairs")
+                grid.add_row(
+                    self._spinner, ProgressBar(total=self._prepared.total, completed=self._prepared.pairs), told
+                )
             else:
                 grid.add_row(self._spinner, Text("getting ready", style="dim"), "")
             return grid

@@ -6,7 +6,7 @@ from enum import Enum
 from pathlib import Path
 
 from regard.errors import CorpusError
-from regard.text.tally import Tally
+from regard.text.tally import Tally, merge
 
 
 class Problem(Enum):
@@ -86,6 +86,12 @@ class BadInput:
     def pass_over(self, reason: NotAPair, path: Path, line: int) -> None:
         """Something in order that is no sentence pair."""
         self.not_pairs.setdefault(reason, Tally()).add(str(path), line)
+
+    def add(self, later: BadInput) -> None:
+        """Adds what was counted in later files."""
+        merge(self.problems, later.problems)
+        merge(self.not_pairs, later.not_pairs)
+        self.given_up += later.given_up
 
     def summary(self) -> list[str]:
         """A line for each kind of problem, each file given up and each kind of thing passed over."""

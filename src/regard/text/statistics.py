@@ -73,6 +73,15 @@ class SideStatistics:
         if _JOIN in "".join(texts):
             self.joined += sum(string.endswith(_JOIN) for strings in split for string in strings)
 
+    def merge(self, later: SideStatistics) -> None:
+        """Adds those of later texts, as if these had been added one after the other."""
+        self.characters.counts.update(later.characters.counts)
+        self.words.counts.update(later.words.counts)
+        self.alphabet.update(later.alphabet)
+        if len(self.strings) <= MOST_STRINGS:
+            self.strings.update(later.strings)
+        self.joined += later.joined
+
     @property
     def single_words(self) -> bool:
         """Whether nearly every text is one word, as in a dictionary."""

@@ -47,6 +47,8 @@ class Captures:
         if shape not in self.graphs:
             try:
                 self.graphs[shape] = self._capture(batch.to(device))
+            except torch.cuda.OutOfMemoryError:
+                raise  # the same in more parts may fit
             except RuntimeError as error:
                 raise NotCapturedError(f"{type(error).__name__}: {error}".split("\n")[0]) from error
         captured = self.graphs[shape]

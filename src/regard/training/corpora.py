@@ -8,12 +8,16 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from regard.batches.corpus import StoredCorpus
+from regard.batches.gathering import gathered
 from regard.batches.preparation import prepare
 from regard.batches.shuffle import shuffled
 from regard.batches.splitting import hold_out
 from regard.caches import cache_folder
 from regard.errors import TrainingError
 from regard.files import new_folder
+from regard.models.parts.positions import check_length
+from regard.models.protocols import Architecture
+from regard.settings import Settings
 from regard.text.bad_input import BadInput
 from regard.text.formats import Reading
 from regard.text.held_out import named_like_test_sets
@@ -43,9 +47,8 @@ def make_tokenisers(recipe: Recipe, around: Surroundings) -> Tokenisers:
         folder = around.work / "tokeniser"
         if not folder.exists():
             around.journal.say("Making the tokeniser.")
-            source = recipe.source()
-            sources, targets = (pair.source for pair in source.pairs()), (pair.target for pair in source.pairs())
-            made = train_tokenisers(sources, targets, recipe.tokeniser)
+            text = gathered(recipe.source(), cache_folder())
+            made = train_tokenisers(text.sources(), text.targets(), recipe.tokeniser)
             with new_folder(folder) as new:
                 for name, content in made.files().items():
                     (new / name).write_bytes(content)
@@ -77,6 +80,13 @@ def make_corpora(recipe: Recipe, around: Surroundings, tokenisers: Tokenisers) -
     return Corpora(rest, HeldOut.of(held, tokenisers), sentence)
 
 
+def check_positions(corpora: Corpora, kind: Architecture, settings: Settings) -> None:
+    """Refuses sentences with more tokens than a model has learned positions, before a GPU would have to be asked."""
+    learned = getattr(settings, "learned_positions", None)
+    if learned is not None and kind.longest(settings) == learned:
+        check_length(max(corpora.training.longest, corpora.held_out.corpus.longest), learned)
+
+
 def _warn_of_test_sets(recipe: Recipe, around: Surroundings) -> None:
     """A folder often holds the test set as well, and a model that was trained on it cannot be measured by it."""
     data = recipe.data
@@ -99,7 +109,12 @@ def _training(recipe: Recipe, around: Surroundings, tokenisers: Tokenisers) -> S
 
     def prepared(*files: str) -> StoredCorpus:
         source = recipe.source(*files)
-        return prepare(source, tokenisers, cache_folder(), progress=lambda pairs: around.journal.show(Preparing(pairs)))
+        return prepare(
+            source,
+            tokenisers,
+            cache_folder(),
+            progress=lambda pairs, total: around.journal.show(Preparing(pairs, total)),
+        )
 
     new = around.first_then_all(prepared)
     if not recipe.data.old:

@@ -1,15 +1,23 @@
-"""Many processes that train one model: started by torchrun, or one alone, by the same command."""
+"""Many processes that train one model: started by torchrun, or one alone, by the same command.
+
+On GPUs each process has a card of its own, chosen by its number on its machine. A step makes one reduction: gradients,
+losses and flags of all processes are summed in one flat tensor.
+"""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from datetime import timedelta
 from typing import Any, NamedTuple
 
 import torch
-from torch import Tensor, distributed, nn
-from torch.nn.parallel import DistributedDataParallel
+from torch import Tensor, distributed
+
+from regard.errors import SettingsError
+
+_PATIENCE = timedelta(days=1)  # the others wait while the first process prepares the corpus
 
 
 class Processes(NamedTuple):
@@ -17,58 +25,89 @@ class Processes(NamedTuple):
 
     rank: int = 0
     ranks: int = 1
-    local_rank: int = 0  # among those on the same machine
+    grouped: bool = False  # started by torchrun, even if it is the only one
 
     @property
     def first(self) -> bool:
-        """Whether this is the one that writes and speaks."""
+        """Whether this is the process that writes files and reports."""
         return self.rank == 0
 
     def wait(self) -> None:
-        """Until all have come this far."""
-        if self.ranks > 1:
+        """Waits until all processes have come this far."""
+        if self.grouped:
             distributed.barrier()
 
     def sum(self, values: Tensor) -> Tensor:
         """The sum over all processes."""
-        if self.ranks > 1:
-            values = values.clone()
-            distributed.all_reduce(values)
-        return values
+        (summed,) = self.sums([values])
+        return summed
 
-    def any(self, flag: bool, device: torch.device) -> bool:
-        """Whether the flag is up in any process."""
-        if self.ranks == 1:
-            return flag
-        return bool(self.sum(torch.tensor(float(flag), device=device)).item())
+    def sums(self, tensors: Sequence[Tensor]) -> list[Tensor]:
+        """The sum of each tensor over all processes, by one reduction for all of them."""
+        if not self.grouped:
+            return list(tensors)
+        flat = torch.cat([tensor.flatten() for tensor in tensors])
+        distributed.all_reduce(flat)
+        parts = torch.split(flat, [tensor.numel() for tensor in tensors])
+        return [part.view_as(tensor) for part, tensor in zip(parts, tensors, strict=True)]
 
     def share(self, value: Any) -> Any:
-        """What the first process says, in all of them."""
-        if self.ranks == 1:
+        """The value of the first process, in all of them."""
+        if not self.grouped:
             return value
         values = [value]
         distributed.broadcast_object_list(values)
         return values[0]
 
-    def together(self, module: nn.Module, device: torch.device) -> nn.Module:
-        """The module whose gradients are the mean over all processes."""
-        if self.ranks == 1:
-            return module
-        return DistributedDataParallel(module, device_ids=[device.index] if device.type == "cuda" else None)
-
 
 @contextmanager
 def processes(device: torch.device) -> Iterator[Processes]:
-    """Joins the other processes that torchrun has started, if it has."""
-    if "WORLD_SIZE" not in os.environ or "RANK" not in os.environ:
+    """Joins the other processes that torchrun has started, if it has; `device` is that of `own_card`."""
+    if not _started_by_torchrun():
         yield Processes()
         return
-    distributed.init_process_group("nccl" if device.type == "cuda" else "gloo")
+    if device.type == "cuda":
+        distributed.init_process_group("nccl", timeout=_PATIENCE, device_id=device)
+    else:
+        distributed.init_process_group("gloo", timeout=_PATIENCE)
     try:
-        local = int(os.environ.get("LOCAL_RANK", "0"))
-        yield Processes(distributed.get_rank(), distributed.get_world_size(), local)
+        yield Processes(distributed.get_rank(), distributed.get_world_size(), grouped=True)
     finally:
         distributed.destroy_process_group()
+
+
+def own_card(device: torch.device) -> torch.device:
+    """The device of this process: where torchrun has started several on GPUs, a card of its own, made the current one.
+
+    The card is the process's number on its machine (LOCAL_RANK).
+    """
+    if device.type != "cuda" or not _started_by_torchrun():
+        return device
+    number, count = (
+        int(os.environ.get(name, default)) for name, default in (("LOCAL_RANK", 0), ("LOCAL_WORLD_SIZE", 1))
+    )
+    card = card_for(number, processes=count, cards=torch.cuda.device_count())
+    torch.cuda.set_device(card)
+    return card
+
+
+def card_for(number: int, *, processes: int, cards: int) -> torch.device:
+    """The card of process `number` of so many on this machine."""
+    if processes > cards:
+        raise SettingsError(
+            f"torchrun has started {processes} processes on this machine, and PyTorch sees {_so_many(cards)} here.\n"
+            f"  Each process needs a card of its own: torchrun --nproc-per-node {cards}, or make more cards visible "
+            "(CUDA_VISIBLE_DEVICES)."
+        )
+    return torch.device("cuda", number)
+
+
+def _so_many(cards: int) -> str:
+    return "1 GPU" if cards == 1 else f"{cards} GPUs"
+
+
+def _started_by_torchrun() -> bool:
+    return "WORLD_SIZE" in os.environ and "RANK" in os.environ
 
 
 def restarted() -> bool:

@@ -45,9 +45,10 @@ class Saved(NamedTuple):
 
 
 class Preparing(NamedTuple):
-    """The corpus is being prepared: so many pairs so far."""
+    """The corpus is being prepared: so many of its pairs are done."""
 
     pairs: int
+    total: int
 
 
 class Said(NamedTuple):

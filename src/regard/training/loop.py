@@ -61,6 +61,7 @@ class Trainer:
         self._writer = ThreadPoolExecutor(max_workers=1)
         self._writing: _Writing | None = None
         self._norm = math.nan  # of the last gradient
+        self._agreed = _Flags()
         self._window = _Window(self.device)
 
     def resume(self) -> bool:
@@ -80,11 +81,12 @@ class Trainer:
     def run(self, validate: Validate) -> bool:
         """Trains; True at the end, False where it was stopped before."""
         if self.device.type == "cuda":
-            shapes = self.loader.shapes()
-            self.optimisation.try_shapes(shapes)
+            self.optimisation.try_shapes(self.loader.shapes(), longest=self.loader.corpus.longest)
+        self._agreed = self._agree_at_the_start()
         ended = None
         while ended is None:
-            stream = self.loader.prefetched(Place(self.progress.epoch, self.progress.pool, self.progress.batch))
+            place = Place(self.progress.epoch, self.progress.pool, self.progress.batch)
+            stream = self.loader.prefetched(place, pin=self.device.type == "cuda")
             try:
                 ended = self._follow(stream, validate)
             finally:
@@ -105,7 +107,7 @@ class Trainer:
             if self._is_time_to_save():
                 self.save()
             self._written(wait=False)
-            if self.processes.any(self.stop.is_set(), self.device):
+            if self._agreed.stop:
                 self.save(stopped=True)
                 return False
         if self.progress.step % self.validation.every:
@@ -116,7 +118,8 @@ class Trainer:
     def _train(self, batch: Batch, after: Place) -> None:
         number = self.progress.step + 1
         now = rate(number, self.settings, d_model=self.d_model) * self.progress.rate_factor
-        begun = _Begun(number, self.optimisation.step(batch, number=number, rate=now), batch.tokens, self._place())
+        update = self.optimisation.step(batch, number=number, rate=now, flags=self._flags())
+        begun = _Begun(number, update, batch.tokens, self._place())
         self.progress = self.progress.model_copy(
             update={
                 "step": number,
@@ -129,7 +132,7 @@ class Trainer:
         self._begun = begun
         if self.device.type == "cpu":  # which has done it already
             self._settle()
-        if self._log_is_due(number):
+        if self._agreed.log or number == self.settings.steps:
             self._log(now)
 
     def _settle(self) -> None:
@@ -137,7 +140,7 @@ class Trainer:
         if self._begun is None:
             return
         (number, update, tokens, place), self._begun = self._begun, None
-        self._norm = update.norm
+        self._norm, self._agreed = update.norm, _Flags(*update.flags)
         if not update.made:
             self.journal.say(f"Step {number}: the gradient's norm is {update.norm}, so no update was made ({place}).")
             self.progress = self.progress.model_copy(update={"skipped": self.progress.skipped + 1})
@@ -147,9 +150,23 @@ class Trainer:
     def _place(self) -> str:
         return f"epoch {self.progress.epoch}, pool {self.progress.pool}, batch {self.progress.batch}"
 
+    def _flags(self) -> _Flags:
+        """What the clocks and the user of this process ask for; of the log, the first process's clock decides."""
+        minutes, save_minutes, now = self.settings.minutes, self.settings.checkpoint_minutes, time.monotonic()
+        return _Flags(
+            over=minutes is not None and now - self._began >= 60 * minutes,
+            save=save_minutes is not None and now - self._saved >= 60 * save_minutes,
+            log=self.processes.first and self._window.seconds() >= _LOG_SECONDS,
+            stop=self.stop.is_set(),
+        )
+
+    def _agree_at_the_start(self) -> _Flags:
+        """The flags of all processes before the first step; afterwards each step's reduction carries them."""
+        flags = torch.tensor([float(flag) for flag in self._flags()], device=self.device)
+        return _Flags(*(value > 0 for value in self.processes.sum(flags).tolist()))
+
     def _goes_on(self) -> bool:
-        over = self.settings.minutes is not None and time.monotonic() - self._began >= 60 * self.settings.minutes
-        return self.progress.step < self.settings.steps and not self.processes.any(over, self.device)
+        return self.progress.step < self.settings.steps and not self._agreed.over
 
     def _look(self, validate: Validate) -> bool:
         """Looks at the validation set; False where patience is at its end."""
@@ -175,12 +192,8 @@ class Trainer:
 
     def _is_time_to_save(self) -> bool:
         """By steps or by the clock; not in the midst of trouble, which is gone back from."""
-        every, minutes = self.settings.checkpoint_every, self.settings.checkpoint_minutes
-        if every is not None:
-            due = self.progress.step % every == 0
-        else:
-            late = minutes is not None and time.monotonic() - self._saved >= 60 * minutes
-            due = self.processes.any(late, self.device)
+        every = self.settings.checkpoint_every
+        due = self._agreed.save if every is None else self.progress.step % every == 0
         if due:
             self._settle()
         return due and not self._bad
@@ -200,7 +213,7 @@ class Trainer:
 
             self._write(write)
         self.processes.wait()
-        self._saved = time.monotonic()
+        self._saved, self._agreed = time.monotonic(), self._agreed._replace(save=False)
 
     def weights(self) -> dict[str, Tensor]:
         """A copy of the weights as they are."""
@@ -250,15 +263,10 @@ class Trainer:
         self.progress = self.progress.model_copy(update={"rate_factor": factor, "skipped": skipped})
         self.journal.say(f"Back to step {self.progress.step}, and on with {factor:g} times the rate.")
 
-    def _log_is_due(self, number: int) -> bool:
-        """Every so many seconds; all processes take part, and the first one's clock counts."""
-        due = self._window.seconds() >= _LOG_SECONDS or number == self.settings.steps
-        return self.processes.any(self.processes.first and due, self.device)
-
     def _log(self, now: float) -> None:
         self._settle()
         window, seconds = self._window, self._window.seconds()
-        loss, likelihood = window.means(self.processes.sum)
+        loss, likelihood = window.means()
         left = (self.settings.steps - self.progress.step) * seconds / window.steps
         if self.settings.minutes is not None:
             left = min(left, 60 * self.settings.minutes - self.progress.seconds)
@@ -277,7 +285,16 @@ class Trainer:
                 skipped=self.progress.skipped,
             )
         )
-        self._window = _Window(self.device)
+        self._window, self._agreed = _Window(self.device), self._agreed._replace(log=False)
+
+
+class _Flags(NamedTuple):
+    """What any process asks for, agreed on by all in each step's reduction."""
+
+    over: bool = False  # the minutes are over
+    save: bool = False  # it is time for a checkpoint
+    log: bool = False  # it is time for a report
+    stop: bool = False
 
 
 class _Begun(NamedTuple):
@@ -313,8 +330,8 @@ class _Window:
     def seconds(self) -> float:
         return max(1e-9, time.monotonic() - self.began)
 
-    def means(self, over_all: Callable[[Tensor], Tensor]) -> tuple[float, float]:
-        smoothed, likelihood = (over_all(self.sums) / max(1, self.tokens)).tolist()
+    def means(self) -> tuple[float, float]:
+        smoothed, likelihood = (self.sums / max(1, self.tokens)).tolist()
         return smoothed, likelihood
 
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -24,25 +23,36 @@ from regard.training.settings import TrainingSettings
 
 _FIRST_SCALE = 1024.0  # of fp16's loss: low enough not to lose the first steps, and it grows
 
+_GROW_AFTER = 500  # good steps; then a batch that was divided for lack of memory is computed in fewer parts again
 _COMPILING = {"comprehensive_padding": False}  # padded logits would be copied for the kernel that reads them
 
 Say = Callable[[str], None]
 
 
 class Update:
-    """What a step did. On a GPU the step may still be going on; whoever asks for the norm waits for it."""
+    """What a step did. On a GPU the step may not be finished yet; reading the norm or the flags waits for it."""
 
-    def __init__(self, losses: Losses, norm: Tensor) -> None:
-        self.losses = losses  # sums over the labels that this process saw
-        self._norm = norm.to("cpu", non_blocking=True)
+    def __init__(self, losses: Losses, norm: Tensor, flags: Tensor) -> None:
+        self.losses = losses  # sums over the labels of all processes
+        self._numbers = torch.cat([norm.view(1), flags.to(norm.device)]).to("cpu", non_blocking=True)
         self._there = torch.cuda.current_stream().record_event() if norm.is_cuda else None
 
     @cached_property
-    def norm(self) -> float:
-        """Of the gradient; where it is not finite, no update was made."""
+    def _values(self) -> list[float]:
         if self._there:
             self._there.synchronize()
-        return float(self._norm)
+        values: list[float] = self._numbers.tolist()
+        return values
+
+    @property
+    def norm(self) -> float:
+        """The norm of the gradient; where it is not finite, no update was made."""
+        return self._values[0]
+
+    @property
+    def flags(self) -> list[bool]:
+        """For each flag given to the step, whether it was up in any process."""
+        return [value > 0 for value in self._values[1:]]
 
     @property
     def made(self) -> bool:
@@ -67,11 +77,12 @@ class Optimisation:
         self.settings, self.say = settings, say
         self.device, self.precision, self.processes = device, precision, processes
         self.parts = settings.parts
+        self._good, self._enough = 0, _GROW_AFTER  # steps since memory was short, and after how many to try again
         self.weights: dict[str, nn.Parameter] = dict(model.named_parameters())
         self.scaler = torch.amp.GradScaler(device.type, init_scale=_FIRST_SCALE, enabled=precision.name == "fp16")
         on_a_gpu = device.type == "cuda"
         self.captures: Captures | None = None
-        if on_a_gpu and kind.captured and processes.ranks == 1 and not self.scaler.is_enabled():
+        if on_a_gpu and kind.captured and not processes.grouped and not self.scaler.is_enabled():
             self.captures = Captures(gradients=self._backward, update=self._update, forget=self._forget)
         self.adam = torch.optim.Adam(
             self.weights.values(),
@@ -82,7 +93,7 @@ class Optimisation:
             capturable=on_a_gpu,
         )
         self._start_moments()
-        loss = precision.around(
+        self.loss = precision.around(
             LossOf(
                 fast_form(model, "training"),
                 label_smoothing=settings.label_smoothing,
@@ -92,36 +103,49 @@ class Optimisation:
         )
         self._compiled: nn.Module | None = None
         if worth_compiling(device, settings.compile, work=self._work()):
-            loss.compile(dynamic=False, options=_COMPILING | kernels.introduce())
-            self._compiled = loss
-        self.loss = processes.together(loss, device)
+            self.loss.compile(dynamic=False, options=_COMPILING | kernels.introduce())
+            self._compiled = self.loss
 
-    def step(self, batch: Batch, *, number: int, rate: float) -> Update:
-        """One update. What is random in it depends on the seed, the step's number and the process alone."""
-        self._set_rate(rate)
-        self._seed(number)
-        if self.captures:
+    def step(self, batch: Batch, *, number: int, rate: float, flags: Sequence[bool] = ()) -> Update:
+        """One update. What is random in it depends on the seed, the step's number and the process alone.
+
+        The flags of all processes are exchanged together with the gradients.
+        """
+        raised = torch.tensor([float(flag) for flag in flags])
+        self._fewer_parts_again()
+        while self.captures:
+            self._set_rate(rate)
+            self._seed(number)
             try:
                 outcome = self.captures.step(batch, 1 / batch.tokens, device=self.device)
-                return Update(Losses(*(loss.clone() for loss in outcome.losses)), outcome.norm)
+                return Update(Losses(*(loss.clone() for loss in outcome.losses)), outcome.norm, raised)
+            except torch.cuda.OutOfMemoryError:
+                self._use_more_parts(batch.labels.size(0))
             except NotCapturedError as error:
                 self._capture_no_more(error)
-                self._set_rate(rate)
-                self._seed(number)
+        self._set_rate(rate)
+        self._seed(number)
         losses = self._gradients_or_more_parts(batch)
+        losses, raised = self._summed(losses, raised.to(self.device))
         self.scaler.unscale_(self.adam)
-        update = Update(losses, self._clip())
+        update = Update(losses, self._clip(), raised)
         if update.made or self.scaler.is_enabled():
             self.scaler.step(self.adam)
             self.scaler.update()
         self.adam.zero_grad()
         return update
 
-    def try_shapes(self, shapes: Mapping[int, int]) -> None:
-        """Runs a full batch of every shape, rows by their length, the longest first: memory runs out now or never."""
+    def try_shapes(self, shapes: Mapping[int, int], *, longest: int) -> None:
+        """Runs a full batch of every shape, rows by their length, the longest first: memory runs out now or never.
+
+        `longest` is the number of tokens of the corpus's longest sentence.
+        """
         for length, rows in sorted(shapes.items(), reverse=True):
-            ones = torch.ones(rows, length, dtype=torch.long)
-            side = Rows(ones, ones, torch.arange(length).expand_as(ones).clone())
+            ones, places = torch.ones(rows, length, dtype=torch.long), torch.arange(length)
+            segments, positions = (
+                numbers.expand_as(ones).clone() for numbers in (places // longest + 1, places % longest)
+            )
+            side = Rows(ones, segments, positions)
             self._seed(0)
             self._compiled_or_plain(Batch(side, side, ones, ones.numel()))
             self.adam.zero_grad()
@@ -192,23 +216,32 @@ class Optimisation:
     def _gradients_or_more_parts(self, batch: Batch) -> Losses:
         while True:
             try:
-                share = self.processes.ranks / batch.tokens  # the gradients of processes are averaged
-                return self._backward(batch.to(self.device), torch.tensor(share, device=self.device))
+                return self._backward(batch.to(self.device), torch.tensor(1 / batch.tokens, device=self.device))
             except torch.cuda.OutOfMemoryError:
                 self._use_more_parts(batch.labels.size(0))
 
     def _backward(self, batch: Batch, share: Tensor) -> Losses:
-        """Adds up the gradients of the mean loss over all labels of all processes; `share` is that of one label."""
+        """Adds up this process's share of the gradients of the mean loss; `share` is that of one label."""
         self.loss.train()
         parts = batch.parts(self.parts)
         smoothed, likelihood = torch.zeros(2, device=self.device)
-        for place, part in enumerate(parts):
-            with self._alone(last=place == len(parts) - 1):
-                with self.precision.cast(self.device):
-                    losses = self.loss(part._replace(tokens=0))  # a number that changes would be compiled anew
-                self.scaler.scale(losses.smoothed * share).backward()
+        for part in parts:
+            with self.precision.cast(self.device):
+                losses = self.loss(part._replace(tokens=0))  # a number that changes would be compiled anew
+            self.scaler.scale(losses.smoothed * share).backward()
             smoothed, likelihood = smoothed + losses.smoothed.detach(), likelihood + losses.likelihood.detach()
         return Losses(smoothed, likelihood)
+
+    def _summed(self, losses: Losses, flags: Tensor) -> tuple[Losses, Tensor]:
+        """Sums gradients, losses and flags over all processes, by one reduction."""
+        if not self.processes.grouped:
+            return losses, flags
+        weights = list(self.weights.values())
+        gradients = [torch.zeros_like(weight) if weight.grad is None else weight.grad for weight in weights]
+        *gradients, smoothed, likelihood, flags = self.processes.sums([*gradients, *losses, flags])
+        for weight, gradient in zip(weights, gradients, strict=True):
+            weight.grad = gradient
+        return Losses(smoothed, likelihood), flags
 
     def _forget(self) -> None:
         self.adam.zero_grad()
@@ -228,16 +261,31 @@ class Optimisation:
             nn.utils.clip_grads_with_norm_(weights, self.settings.gradient_clip, norm)
         return norm
 
-    def _alone(self, *, last: bool) -> AbstractContextManager[Any]:
-        """The processes exchange their gradients with the last part only."""
-        if last or self.processes.ranks == 1:
-            return nullcontext()
-        context: AbstractContextManager[Any] = self.loss.no_sync()  # type: ignore[operator]
-        return context
+    def _fewer_parts_again(self) -> None:
+        """Tries as many parts as were set after enough good steps, since other programs may have freed memory.
+
+        Each further attempt waits for twice as many steps as the last.
+        """
+        if self.parts == self.settings.parts:
+            return
+        self._good += 1
+        if self._good >= self._enough:
+            self.parts = self.settings.parts
+            self._recapture()
+            again = "as a whole" if self.parts == 1 else f"in {self.parts} parts"
+            self.say(f"There was enough memory for {self._enough} steps: a batch is computed {again} again.")
+            self._good, self._enough = 0, 2 * self._enough
+
+    def _recapture(self) -> None:
+        """Captured steps have a fixed number of parts."""
+        if self.captures:
+            self.captures.graphs.clear()
+        torch.cuda.empty_cache()
 
     def _use_more_parts(self, rows: int) -> None:
         self.adam.zero_grad()
-        torch.cuda.empty_cache()
+        self._recapture()
+        self._good = 0
         if self.parts >= rows:
             raise TrainingError(
                 "the GPU has not enough memory for a single row.\n"

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -19,10 +19,7 @@ from regard import models, presets
 from regard.batches.preparation import Source
 from regard.errors import SettingsError
 from regard.settings import Settings, nearest, read_toml
-from regard.text.bad_input import BadInput
 from regard.text.cleaning import CleaningSettings
-from regard.text.corpus import read
-from regard.text.pairs import Languages, Pair
 from regard.tokens import TokeniserSettings
 from regard.training.settings import ScoringSettings, TrainingSettings, ValidationSettings
 
@@ -44,11 +41,6 @@ class DataSettings(Settings):
     adapt: str | None = None  # the model folder to start from
     old: Annotated[tuple[str, ...], Field(strict=False)] = ()  # what that model was trained on, mixed in
     old_share: float = Field(default=0.5, ge=0, lt=1)  # of the pairs
-
-    def pairs(self) -> Iterator[Pair]:
-        """The pairs as they stand in the files."""
-        languages, bad = Languages(self.source, self.target), BadInput(skip=self.skip_bad)
-        return read(self.files, languages, format=self.format, columns=self.columns, bad=bad)
 
 
 class Recipe(Settings):

@@ -24,7 +24,7 @@ from regard.settings import Settings
 from regard.tokens import Tokenisers
 from regard.training.adapting import adapted
 from regard.training.checkpoints import Checkpoints
-from regard.training.corpora import Corpora, make_corpora, make_tokenisers
+from regard.training.corpora import Corpora, check_positions, make_corpora, make_tokenisers
 from regard.training.finish import Finished, finish
 from regard.training.loop import Trainer
 from regard.training.memory import keep_freed_memory
@@ -49,6 +49,7 @@ def run(recipe: Recipe, around: Surroundings, *, reasons: list[str], resume: boo
     model, settings, architecture = _model(recipe, tokenisers, loaded)
     model = model.to(around.device)
     kind = models.architecture(architecture)
+    check_positions(corpora, kind, settings)
     precision = precision._replace(whole=kind.rounds)
     _check_disk(around.work, model, recipe)
     validation = Validation(

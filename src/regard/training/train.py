@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import shlex
 import sys
-from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
@@ -13,13 +12,14 @@ from threading import Event as Flag
 from typing import Any
 
 from regard import files, presets
+from regard.batches.gathering import gathered
+from regard.batches.preparation import Source
+from regard.caches import cache_folder
 from regard.devices import device_for
 from regard.errors import SettingsError, TrainingError
-from regard.text.pairs import chunks
-from regard.text.statistics import SideStatistics
 from regard.training.adapting import own_tables
 from regard.training.advice import advise
-from regard.training.distribution import processes, restarted
+from regard.training.distribution import own_card, processes, restarted
 from regard.training.events import Event, Journal, View
 from regard.training.finish import METRICS
 from regard.training.recipe import DataSettings, Recipe, Tables, merged, parsed, put_together, read_file, with_paths
@@ -76,7 +76,7 @@ def train(
         "training": {"steps": steps, "minutes": minutes, "checkpoint_every": checkpoint_every, "seed": seed},
     }
     options = {name: _said(table) for name, table in options.items()}
-    chosen = device_for(device)
+    chosen = own_card(device_for(device))
     with processes(chosen) as team:
         folder = Path(out)
         goes_on = resume or restarted()
@@ -141,11 +141,17 @@ def _automatic(data: DataSettings) -> tuple[str, Tables, list[str]]:
             {},
             [f"The model {data.adapt} is adapted: a low rate that stays, and its own tokeniser and size."],
         )
-    source, target = SideStatistics(), SideStatistics()
-    for chunk in chunks(data.pairs()):
-        source.add(chunk.sources, Counter("".join(chunk.sources)))
-        target.add(chunk.targets, Counter("".join(chunk.targets)))
-    advice = advise(source.words.counts.total(), source=source, target=target)
+    read = Source(
+        data=data.files,
+        source=data.source,
+        target=data.target,
+        format=data.format,
+        columns=data.columns,
+        skip_bad=data.skip_bad,
+    )
+    text = gathered(read, cache_folder())
+    source, target = text.statistics()
+    advice = advise(text.pairs, source=source, target=target)
     tables: Tables = {
         "model": {"dropout": advice.dropout},
         "tokeniser": advice.tokeniser.model_dump(mode="json", exclude_none=True),

@@ -36,14 +36,31 @@ class LearnedPositions(nn.Module):
         self.weight = nn.Parameter(torch.randn(count, d_model) / math.sqrt(2))
 
     def forward(self, x: Tensor, positions: Tensor) -> Tensor:
-        """[B, T, D] and [B, T] -> [B, T, D]. A decoder that is stepped past its last position stays there."""
-        count = self.weight.size(0)
-        if positions.size(1) > count and (longest := int(positions.max()) + 1) > count:
-            raise LengthError(
-                f"a sentence of {longest} tokens is too long: this model learned {count} positions.\n"
-                "  Split the text into shorter sentences, or train with positions = 'interleaved', which has no limit."
-            )
-        return x + F.embedding(positions.clamp(max=count - 1), self.weight).to(x.dtype)
+        """[B, T, D] and [B, T] -> [B, T, D]. A decoder that is stepped past its last position stays there.
+
+        A row may be longer than any sentence in it, so the positions themselves are checked. Compiled and captured
+        steps cannot read numbers: training checks its corpus before the first step.
+        """
+        learned = len(self.weight)
+        if positions.size(1) > learned and _is_readable(positions):
+            check_length(int(positions.max()) + 1, learned)
+        return x + F.embedding(positions.clamp(max=learned - 1), self.weight).to(x.dtype)
+
+
+def check_length(tokens: int, learned: int) -> None:
+    """Refuses a sentence of more tokens than there are learned positions."""
+    if tokens > learned:
+        raise LengthError(
+            f"a sentence of {tokens} tokens is too long: this model learned {learned} positions.\n"
+            "  Split the text into shorter sentences, or train with positions = 'interleaved', which has no limit."
+        )
+
+
+def _is_readable(positions: Tensor) -> bool:
+    """Whether the host can read numbers now; on a GPU it waits for the device."""
+    if positions.is_meta or torch.compiler.is_compiling():
+        return False
+    return not (positions.is_cuda and torch.cuda.is_current_stream_capturing())
 
 
 class NoRotation(nn.Module):
