@@ -29,6 +29,7 @@ from torch import Tensor
 
 from regard import models, shipped
 from regard.errors import ModelFolderError
+from regard.folders import put_in_place
 from regard.models.verbs import Model
 from regard.settings import Settings
 from regard.storage import packed, unpacked
@@ -242,26 +243,28 @@ def _write_whole(folder: Path, contents: Mapping[str, bytes]) -> None:
             path.parent.mkdir(exist_ok=True)
             _write_to_disk(path, content)
         partial.chmod(0o755)
-        if folder.exists():
-            former = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", suffix=".former", dir=folder.parent))
-            folder.replace(former)
-            partial.replace(folder)
-            shutil.rmtree(former)
-        else:
-            partial.replace(folder)
+        put_in_place(partial, folder)
     finally:
         shutil.rmtree(partial, ignore_errors=True)
 
 
 def _write_beside(folder: Path, contents: Mapping[str, bytes]) -> None:
-    """Each file by itself into a folder that holds others; the description, which vouches for all, comes last."""
-    (folder / DESCRIPTION).unlink(missing_ok=True)
-    for name, content in sorted(contents.items(), key=lambda item: item[0] == DESCRIPTION):
-        path = folder / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        partial = path.with_name(f".{path.name}.partial")
-        _write_to_disk(partial, content)
-        partial.replace(path)
+    """Each file by itself into a folder that holds others; the description, which vouches for all, comes last.
+
+    An old model stays whole until all new files are on the disk.
+    """
+    paths = [folder / name for name in sorted(contents, key=lambda name: name == DESCRIPTION)]
+    partials = [path.with_name(f".{path.name}.partial") for path in paths]
+    try:
+        for path, partial in zip(paths, partials, strict=True):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            _write_to_disk(partial, contents[str(path.relative_to(folder))])
+        (folder / DESCRIPTION).unlink(missing_ok=True)
+        for path, partial in zip(paths, partials, strict=True):
+            partial.replace(path)
+    finally:
+        for partial in partials:
+            partial.unlink(missing_ok=True)
 
 
 def _write_to_disk(path: Path, content: bytes) -> None:

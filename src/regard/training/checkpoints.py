@@ -26,6 +26,7 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from regard.errors import CheckpointError, SettingsError
+from regard.folders import put_back, put_in_place
 from regard.settings import Settings
 
 DESCRIPTION = "checkpoint.json"
@@ -105,8 +106,9 @@ class Checkpoints:
 
     def best(self, say: Say) -> tuple[Progress, Path] | None:
         """The best weights, if they are there and whole."""
+        place = put_back(self.folder / BEST)
         try:
-            return _checked(self.folder / BEST, (WEIGHTS,)), self.folder / BEST / WEIGHTS
+            return _checked(place, (WEIGHTS,)), place / WEIGHTS
         except CheckpointError as error:
             say(f"{error}\n  There is no best model, then.")
             return None
@@ -130,7 +132,7 @@ class Checkpoints:
 
 
 def _write(place: Path, progress: Progress, tensors: Mapping[str, Tensors]) -> None:
-    """Writes a folder under another name, to the disk, and moves it into place."""
+    """Writes a folder under another name, to the disk, and moves it into place; until then, an old one stays."""
     partial = place.with_name(f".{place.name}.partial")
     shutil.rmtree(partial, ignore_errors=True)
     try:
@@ -143,8 +145,7 @@ def _write(place: Path, progress: Progress, tensors: Mapping[str, Tensors]) -> N
         for file in partial.iterdir():
             with file.open("rb") as written:
                 os.fsync(written.fileno())
-        shutil.rmtree(place, ignore_errors=True)
-        partial.replace(place)
+        put_in_place(partial, place)
     except BaseException:
         shutil.rmtree(partial, ignore_errors=True)
         raise
