@@ -87,11 +87,16 @@ def _locked(new: Path, descriptor: int) -> Path:
 
 
 def _put(partial: Path, place: Path) -> None:
-    """Moves a folder to its place; a former one is then at `partial`, or gone."""
+    """Moves a folder to its place; a former one is then at `partial`, or gone.
+
+    Where two folders cannot be exchanged in one step (macOS, NFS), the former one waits under a name that `put_back`
+    knows, so that a crash between two steps loses neither.
+    """
     if not place.is_dir():
         partial.replace(place)
     elif not _exchanged(partial, place):
-        former = _beside(place, "former")
+        former = _former(place)
+        shutil.rmtree(former, ignore_errors=True)
         place.replace(former)
         try:
             partial.replace(place)
@@ -99,6 +104,17 @@ def _put(partial: Path, place: Path) -> None:
             former.replace(place)
             raise
         shutil.rmtree(former, ignore_errors=True)
+
+
+def put_back(place: Path) -> Path:
+    """The `place`, with its former folder in it again where a crash came before the new one stood there."""
+    if not place.exists() and _former(place).exists():
+        _former(place).replace(place)
+    return place
+
+
+def _former(place: Path) -> Path:
+    return place.with_name(f".{place.name}.former")
 
 
 def _exchanged(one: Path, other: Path) -> bool:

@@ -14,6 +14,7 @@ import hashlib
 import json
 import re
 from collections.abc import Mapping
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -238,12 +239,16 @@ def _write_whole(folder: Path, contents: Mapping[str, bytes]) -> None:
 
 
 def _write_beside(folder: Path, contents: Mapping[str, bytes]) -> None:
-    """Each file by itself into a folder that holds others; the description, which vouches for all, comes last."""
-    (folder / DESCRIPTION).unlink(missing_ok=True)
-    for name, content in sorted(contents.items(), key=lambda item: item[0] == DESCRIPTION):
-        path = folder / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        files.write(path, content)
+    """Each file by itself into a folder that holds others; the description, which vouches for all, comes last.
+
+    An old model stays whole until all new files are on the disk.
+    """
+    with ExitStack() as stack:
+        for name in sorted(contents, key=lambda name: name != DESCRIPTION):  # left in the opposite order
+            path = folder / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            stack.enter_context(files.new_file(path)).write(contents[name])
+        (folder / DESCRIPTION).unlink(missing_ok=True)
 
 
 def _canonical(table: Mapping[str, Any]) -> bytes:

@@ -218,7 +218,7 @@ def test_what_is_wrong_with_a_recipe_is_told(tmp_path: Path) -> None:
         with pytest.raises(SettingsError) as error:
             read_file(path)
         assert said in str(error.value)
-    with pytest.raises(RegardError, match=r"what to train on is not said: files, source, target\."):
+    with pytest.raises(RegardError, match=r"the training data are not complete: files, source, target missing\."):
         regard.train(out=tmp_path / "out", device="cpu")
 
 

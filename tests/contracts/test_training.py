@@ -135,7 +135,7 @@ def test_going_on_with_another_language_is_refused(data: Path, finished: Path) -
         arguments, capture_output=True, text=True, env=environment(data.parent / "cache"), check=False
     )
     assert told.returncode == 1
-    assert "--resume: target was 'de' when this run began, and is 'fr' now" in told.stderr
+    assert "data.target: 'de' then, 'fr' now" in told.stderr
 
 
 def test_an_unwritable_folder_is_told_before_anything_is_read(data: Path, tmp_path: Path) -> None:

@@ -32,6 +32,7 @@ def command(
     seed: Annotated[int | None, typer.Option(help="Another seed, another run.")] = None,
     device: Annotated[str | None, typer.Option(help="cpu or cuda; the best that is there, if left out.")] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with the run in --out.")] = False,
+    changed_data: Annotated[bool, typer.Option("--changed-data", help="Resume even over data that changed.")] = False,
     tensorboard: Annotated[bool, typer.Option("--tensorboard", help="Write for TensorBoard, too.")] = False,
 ) -> None:
     """Train a model on sentence pairs, named here or in the recipe. It can be stopped, and goes on with --resume."""
@@ -63,6 +64,7 @@ def command(
         seed=seed,
         device=device,
         resume=resume,
+        changed_data=changed_data,
         view=lambda training: live.view(console, steps=training.steps, minutes=training.minutes),
         also_tell=board(out / "tensorboard") if tensorboard else None,
         stop=stop,

@@ -25,7 +25,7 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from regard.errors import CheckpointError, SettingsError
-from regard.files import new_folder
+from regard.files import new_folder, put_back
 from regard.settings import Settings
 
 DESCRIPTION = "checkpoint.json"
@@ -105,8 +105,9 @@ class Checkpoints:
 
     def best(self, say: Say) -> tuple[Progress, Path] | None:
         """The best weights, if they are there and whole."""
+        place = put_back(self.folder / BEST)
         try:
-            return _checked(self.folder / BEST, (WEIGHTS,)), self.folder / BEST / WEIGHTS
+            return _checked(place, (WEIGHTS,)), place / WEIGHTS
         except CheckpointError as error:
             say(f"{error}\n  There is no best model, then.")
             return None

@@ -9,7 +9,7 @@ import numpy as np
 
 from regard.batches.corpus import StoredCorpus
 from regard.batches.gathering import gathered
-from regard.batches.preparation import prepare
+from regard.batches.preparation import Source, prepare
 from regard.batches.shuffle import shuffled
 from regard.batches.splitting import hold_out
 from regard.caches import cache_folder
@@ -25,9 +25,9 @@ from regard.text.pairs import Languages
 from regard.tokens import Tokenisers
 from regard.tokens import train as train_tokenisers
 from regard.training.events import Preparing
+from regard.training.held_out import HeldOut
 from regard.training.recipe import Recipe
 from regard.training.surroundings import Surroundings
-from regard.training.validation import HeldOut
 
 _LENIENT: Mapping[str, Any] = {"max_ratio": None, "drop_copies": False, "drop_duplicates": False}
 
@@ -66,7 +66,7 @@ def make_corpora(recipe: Recipe, around: Surroundings, tokenisers: Tokenisers) -
         source = source.model_copy(update={"cleaning": recipe.cleaning.model_copy(update=_LENIENT)})
         valid = around.first_then_all(lambda: prepare(source, tokenisers, cache_folder()))
         sentence = f"Validation is on the {len(valid):,} pairs of {recipe.data.valid}."
-        return Corpora(corpus, HeldOut.of(valid, tokenisers), sentence)
+        return Corpora(corpus, _held_out(recipe, around, tokenisers, valid, source), sentence)
     rest, held = hold_out(corpus, count=_how_many(recipe, corpus), seed=recipe.training.seed)
     if not len(rest):
         raise TrainingError(
@@ -77,7 +77,15 @@ def make_corpora(recipe: Recipe, around: Surroundings, tokenisers: Tokenisers) -
         f"There is no validation file, so {len(held):,} pairs, and all others with the same source, "
         "were held out of the training data."
     )
-    return Corpora(rest, HeldOut.of(held, tokenisers), sentence)
+    source = recipe.source(*recipe.data.files, *recipe.data.old)
+    return Corpora(rest, _held_out(recipe, around, tokenisers, held, source), sentence)
+
+
+def _held_out(
+    recipe: Recipe, around: Surroundings, tokenisers: Tokenisers, corpus: StoredCorpus, source: Source
+) -> HeldOut:
+    count = max(recipe.validation.pairs, recipe.validation.translated_pairs)
+    return HeldOut(corpus, tokenisers, source, count=count, folder=around.work, say=around.journal.say)
 
 
 def check_positions(corpora: Corpora, kind: Architecture, settings: Settings) -> None:

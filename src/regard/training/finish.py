@@ -79,7 +79,7 @@ def _scored(done: Finished, weights: Mapping[str, Tensor]) -> tuple[dict[str, fl
 
 
 def _count(done: Finished) -> int:
-    return min(done.recipe.validation.pairs, len(done.validation.held_out.sources))
+    return min(done.recipe.validation.pairs, len(done.validation.held_out))
 
 
 def _save(done: Finished, weights: Mapping[str, Tensor], folder: Path, summary: Summary) -> None:
@@ -96,8 +96,12 @@ def _save(done: Finished, weights: Mapping[str, Tensor], folder: Path, summary: 
         scores={**summary.scores, "signatures": summary.signatures},
         tokeniser=done.tokenisers.files(),
         card=card(summary, best=folder.name == BEST and folder != done.around.out),
-        beside_others=True,
+        beside_others=folder == done.around.out or _holds_something_else(folder),
     )
+
+
+def _holds_something_else(folder: Path) -> bool:
+    return folder.exists() and not (folder / modelfolder.DESCRIPTION).exists()
 
 
 def _summary(

@@ -1,11 +1,11 @@
-"""A training run from beginning to end: text in, a model folder out; whatever stops it, the same command goes on.
+"""A training run from beginning to end: text in, a model folder out. After any stop, the same command goes on.
 
 my-model/
     regard.json, weights.safetensors, tokeniser/, README.md      the model folder: the mean of the last checkpoints
     best/                                                        the model folder of the lowest validation loss
     report.html, metrics.jsonl                                   what happened
     test.json, test.txt                                          scores and translations of the recipe's test set
-    training/                                                    recipe, tokeniser, checkpoints: to go on from
+    training/                                                    recipe, tokeniser, checkpoints, to go on from; a lock
 """
 
 from __future__ import annotations
@@ -31,13 +31,17 @@ from regard.training.memory import keep_freed_memory
 from regard.training.optimisation import Optimisation
 from regard.training.precision import Precision, precision_for
 from regard.training.recipe import Recipe
+from regard.training.resuming import check_data, write_recipe
 from regard.training.surroundings import Surroundings
 from regard.training.testing import test
 from regard.training.validation import Validation
 
 
-def run(recipe: Recipe, around: Surroundings, *, reasons: list[str], resume: bool) -> bool:
-    """Trains by the recipe; True when the model folder is finished, False where it was stopped before."""
+def run(recipe: Recipe, around: Surroundings, *, reasons: list[str], resume: bool, changed_data: bool = False) -> bool:
+    """Trains by the recipe; True when the model folder is finished, False where it was stopped before.
+
+    A run that goes on needs the data that it began with, unless `changed_data` accepts others.
+    """
     if around.device.type == "cpu":
         keep_freed_memory()
     precision = precision_for(around.device, recipe.training.precision)
@@ -45,6 +49,9 @@ def run(recipe: Recipe, around: Surroundings, *, reasons: list[str], resume: boo
     loaded = modelfolder.load(recipe.data.adapt) if recipe.data.adapt else None
     tokenisers = Tokenisers.from_files(loaded.tokeniser) if loaded else make_tokenisers(recipe, around)
     corpora = make_corpora(recipe, around, tokenisers)
+    if around.processes.first:
+        check_data(recipe, around, corpora, accept=changed_data)
+        write_recipe(around.work, recipe)
     around.journal.say(f"{len(corpora.training):,} sentence pairs to train on. {corpora.validation}")
     model, settings, architecture = _model(recipe, tokenisers, loaded)
     model = model.to(around.device)
@@ -87,8 +94,6 @@ def _model(
         "source_vocabulary": tokenisers.source.size,
         "target_vocabulary": tokenisers.target.size,
     }
-    if not tokenisers.joint:
-        table |= {"tied_embeddings": "target-output"}
     settings = models.read_settings(table, where="model")
     architecture = recipe.model.get("architecture", "transformer")
     torch.manual_seed(recipe.training.seed)

@@ -1,17 +1,14 @@
-"""`train(...)`: what the command takes, checked as a whole, and a run started or gone on with."""
+"""`train(...)` takes what the command takes, checks all of it, and starts a run or goes on with one."""
 
 from __future__ import annotations
 
-import json
-import shlex
-import sys
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from threading import Event as Flag
 from typing import Any
 
-from regard import files, presets
+from regard import presets
 from regard.batches.gathering import gathered
 from regard.batches.preparation import Source
 from regard.caches import cache_folder
@@ -19,15 +16,17 @@ from regard.devices import device_for
 from regard.errors import SettingsError, TrainingError
 from regard.training.adapting import own_tables
 from regard.training.advice import advise
+from regard.training.command import command_line, tables_of
 from regard.training.distribution import own_card, processes, restarted
 from regard.training.events import Event, Journal, View
 from regard.training.finish import METRICS
+from regard.training.held_out import TEXTS
+from regard.training.lock import locked
 from regard.training.recipe import DataSettings, Recipe, Tables, merged, parsed, put_together, read_file, with_paths
+from regard.training.resuming import changed, clear, has_begun, stored, write_preset, write_recipe
 from regard.training.run import run
 from regard.training.settings import TrainingSettings
 from regard.training.surroundings import Surroundings
-
-RECIPE = "recipe.json"
 
 Watch = Callable[[TrainingSettings], AbstractContextManager[View]]
 """Makes the view of a run, once its settings are known."""
@@ -53,6 +52,7 @@ def train(
     seed: int | None = None,
     device: str | None = None,
     resume: bool = False,
+    changed_data: bool = False,
     view: Watch | None = None,
     also_tell: Callable[[Event], None] | None = None,
     stop: Flag | None = None,
@@ -61,74 +61,83 @@ def train(
 
     docs/training.md explains each parameter; they are the options of `regard train`.
     """
-    options: Tables = {
-        "data": {
-            "files": [str(item) for item in data] or None,
-            "source": source,
-            "target": target,
-            "valid": str(valid) if valid else None,
-            "format": format,
-            "columns": columns,
-            "skip_bad": skip_bad or None,
-            "adapt": str(from_model) if from_model else None,
-            "old": [str(item) for item in old] or None,
-        },
-        "training": {"steps": steps, "minutes": minutes, "checkpoint_every": checkpoint_every, "seed": seed},
+    options = {
+        "--source": source,
+        "--target": target,
+        "--out": out,
+        "--preset": None if preset == "auto" else preset,
+        "--recipe": recipe,
+        "--set": list(settings),
+        "--valid": valid,
+        "--from": from_model,
+        "--old": list(old),
+        "--format": format,
+        "--columns": columns,
+        "--skip-bad": skip_bad,
+        "--steps": steps,
+        "--minutes": minutes,
+        "--checkpoint-every": checkpoint_every,
+        "--seed": seed,
+        "--device": device,
+        "--resume": resume,
+        "--changed-data": changed_data,
     }
-    options = {name: _said(table) for name, table in options.items()}
-    chosen = own_card(device_for(device))
-    with processes(chosen) as team:
-        folder = Path(out)
-        goes_on = resume or restarted()
-        found = _recipe(folder, options, preset, recipe, settings, goes_on) if team.first else None
+    chosen, folder, goes_on = own_card(device_for(device)), Path(out), resume or restarted()
+    with processes(chosen) as team, locked(folder / "training") if team.first else nullcontext():
+        found = _recipe(folder, tables_of(data, options), preset, recipe, settings, goes_on) if team.first else None
         checked, reasons = team.share(found)
-        program = Path(sys.argv[0]).name.replace("__main__.py", "regard")
-        command = shlex.join([program, *sys.argv[1:]])
         with view(checked.training) if view and team.first else nullcontext() as watching:
             journal = Journal(folder / METRICS, watching, also_tell) if team.first else Journal(None, None)
             for reason in reasons:
                 journal.say(reason)
-            around = Surroundings(folder, chosen, team, journal, stop or Flag(), command)
-            return run(checked, around, reasons=reasons, resume=goes_on)
+            around = Surroundings(folder, chosen, team, journal, stop or Flag(), command_line(data, options))
+            return run(checked, around, reasons=reasons, resume=goes_on, changed_data=changed_data)
 
 
 def _recipe(
     folder: Path, options: Tables, preset: str, recipe: str | Path | None, settings: Sequence[str], goes_on: bool
 ) -> tuple[Recipe, list[str]]:
-    """The recipe of the run that goes on, or that of a new one, which is written down."""
-    stored = folder / "training" / RECIPE
-    if stored.exists():
-        if not goes_on:
-            raise TrainingError(
-                f"{folder}: there is a training run in this folder already.\n"
-                "  Go on with it by --resume, or choose another --out."
-            )
-        return _gone_on_with(stored, options)
+    """The recipe of the run that goes on, or that of a new one, and the reasons for it; it is stored."""
+    work, begun = folder / "training", has_begun(folder)
+    if begun and not goes_on:
+        raise TrainingError(
+            f"{folder}: there is a training run in this folder already.\n"
+            "  Go on with it by --resume, or choose another --out."
+        )
     named, tables = read_file(Path(recipe)) if recipe else (None, {})
     given = merged(with_paths(tables, options["data"]), parsed(settings), options)
+    named = named if preset == "auto" else preset
+    if begun:
+        return changed(work, given, named), []
+    if goes_on and "files" not in given["data"]:
+        named, given = stored(work, given, named)
+    preset, checked, reasons = _new(given, named, where=recipe)
+    clear(folder, METRICS, f"training/{TEXTS}")
+    write_recipe(work, checked)
+    write_preset(work, preset)
+    return checked, reasons
+
+
+def _new(given: Tables, preset: str | None, *, where: str | Path | None) -> tuple[str, Recipe, list[str]]:
+    """The preset and the recipe of a new run, and the reasons for what was chosen."""
     _check_data(given.get("data", {}))
     chosen: Tables = {}
     reasons: list[str] = []
-    if preset == "auto":
-        preset = named or preset
-    if preset == "auto":
-        data = DataSettings.read(given.get("data", {}), where=str(recipe) if recipe else "options")
+    if preset is None:
+        data = DataSettings.read(given.get("data", {}), where=str(where or "options"))
         preset, chosen, reasons = _automatic(data)
     adapt = given["data"].get("adapt")
     if adapt:
         chosen = own_tables(adapt, given)
-    where = str(recipe) if recipe else f"preset {preset!r} and options"
-    checked = put_together([presets.load(preset).tables, chosen, given], where=where)
-    _make_folder(stored.parent)
-    files.write(stored, json.dumps(checked.table(), indent=2, ensure_ascii=False) + "\n")
-    return checked, reasons
+    layers = [presets.load(preset).tables, chosen, given]
+    return preset, put_together(layers, where=str(where or f"preset {preset!r} and options")), reasons
 
 
 def _check_data(data: dict[str, Any]) -> None:
     missing = [name for name in ("files", "source", "target") if not data.get(name)]
     if missing:
         raise SettingsError(
-            f"what to train on is not said: {', '.join(missing)}.\n"
+            f"the training data are not complete: {', '.join(missing)} missing.\n"
             "  Name files of sentence pairs, --source and --target, or a recipe that has them in its [data] table."
         )
 
@@ -157,38 +166,3 @@ def _automatic(data: DataSettings) -> tuple[str, Tables, list[str]]:
         "tokeniser": advice.tokeniser.model_dump(mode="json", exclude_none=True),
     }
     return advice.preset, tables, [f"{reason[:1].upper()}{reason[1:]}." for reason in advice.reasons]
-
-
-def _gone_on_with(stored: Path, options: Tables) -> tuple[Recipe, list[str]]:
-    """The stored recipe. How long to train may be said anew; everything else must be as it was."""
-    try:
-        tables: dict[str, Any] = json.loads(stored.read_bytes())
-    except ValueError:
-        raise TrainingError(f"{stored}: it is damaged.\n  Delete {stored.parent} and start anew.") from None
-    for key in ("steps", "minutes"):
-        if key in options["training"]:
-            tables["training"][key] = options["training"][key]
-    for table, key in (("data", "source"), ("data", "target"), ("training", "seed")):
-        said, was = options[table].get(key), tables[table].get(key)
-        if said is not None and said != was:
-            raise SettingsError(
-                f"--resume: {key} was {was!r} when this run began, and is {said!r} now.\n  Leave it out, or start anew."
-            )
-    return Recipe.read(tables, where=str(stored)), []
-
-
-def _said(table: dict[str, Any]) -> dict[str, Any]:
-    """The options that were given."""
-    return {key: value for key, value in table.items() if value is not None}
-
-
-def _make_folder(folder: Path) -> None:
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        probe = folder / ".writable"
-        probe.touch()
-        probe.unlink()
-    except OSError as error:
-        raise TrainingError(
-            f"{folder}: this folder cannot be written to: {error.strerror}.\n  Choose another --out."
-        ) from None

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
 from copy import copy
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 
@@ -19,6 +18,7 @@ from regard.search import SearchSettings
 from regard.tokens import Tokenisers
 from regard.training.distribution import Processes
 from regard.training.events import Validated
+from regard.training.held_out import HeldOut
 from regard.training.loop import perplexity
 from regard.training.loss import LossOf
 from regard.training.precision import Precision
@@ -26,21 +26,6 @@ from regard.training.settings import TrainingSettings, ValidationSettings
 from regard.translation.engines.torch import TorchEngine
 
 _SAMPLES = 5
-
-
-class HeldOut(NamedTuple):
-    """Pairs that are not trained on, as text and as ids."""
-
-    sources: Sequence[str]
-    references: Sequence[str]
-    corpus: StoredCorpus
-
-    @classmethod
-    def of(cls, corpus: StoredCorpus, tokenisers: Tokenisers) -> HeldOut:
-        """The text of a corpus is what its ids stand for."""
-        numbers = range(len(corpus))
-        sources = [tokenisers.source.decode(corpus.source.sentence(number)) for number in numbers]
-        return cls(sources, [tokenisers.target.decode(corpus.target.sentence(number)) for number in numbers], corpus)
 
 
 class Validation:
@@ -98,8 +83,8 @@ class Validation:
         smoothed_sum, likelihood_sum, tokens = self.processes.sum(sums).tolist()
         return smoothed_sum / tokens, likelihood_sum / tokens
 
-    def scores(self, search: SearchSettings, *, count: int | None = None) -> tuple[dict[str, float], list[str]]:
-        """BLEU and chrF of the translations of the first `count` sentences, or all, and the translations."""
+    def scores(self, search: SearchSettings, *, count: int) -> tuple[dict[str, float], list[str]]:
+        """BLEU and chrF of the translations of the first `count` sentences, and the translations."""
         self.model.eval()
         sentences = [self.tokenisers.source.encode(text) for text in self.held_out.sources[:count]]
         found = TorchEngine(self.model, self.tokenisers, device=self.device).search(sentences, search)
