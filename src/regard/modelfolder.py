@@ -247,7 +247,9 @@ def _write_beside(folder: Path, contents: Mapping[str, bytes]) -> None:
         for name in sorted(contents, key=lambda name: name != DESCRIPTION):  # left in the opposite order
             path = folder / name
             path.parent.mkdir(parents=True, exist_ok=True)
-            stack.enter_context(files.new_file(path)).write(contents[name])
+            new = stack.enter_context(files.new_file(path))
+            new.write(contents[name])
+            new.flush()
         (folder / DESCRIPTION).unlink(missing_ok=True)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import torch
 
-from regard import folders, modelfolder
+from regard import files, modelfolder
 from regard.training.checkpoints import Checkpoints, Progress
 from small import transformer
 
@@ -46,8 +46,8 @@ def test_a_crash_at_any_moment_leaves_the_old_best_weights_or_the_new(
         checkpoints.save_best(Progress(step=1), OLD)
         with monkeypatch.context() as patched:
             if not exchanging:
-                patched.setattr(folders, "_exchanged", lambda *_: False)
-            for place, name in ((Path, "replace"), (shutil, "rmtree"), (folders, "_exchanged")):
+                patched.setattr(files, "_exchanged", lambda *_: False)
+            for place, name in ((Path, "replace"), (shutil, "rmtree"), (files, "_exchanged")):
                 patched.setattr(place, name, counting.around(getattr(place, name)))
             try:
                 checkpoints.save_best(Progress(step=2), NEW)
@@ -65,13 +65,14 @@ def test_a_folder_is_exchanged_in_one_operation_where_the_disk_can(tmp_path: Pat
     for name in ("one", "other"):
         (tmp_path / name).mkdir()
         (tmp_path / name / "file").write_text(name)
-    if not folders._exchanged(tmp_path / "one", tmp_path / "other"):
+    if not files._exchanged(tmp_path / "one", tmp_path / "other"):
         pytest.skip("this system or this disk cannot exchange two folders")
     assert (tmp_path / "one" / "file").read_text() == "other"
     assert (tmp_path / "other" / "file").read_text() == "one"
-    folders.put_in_place(tmp_path / "one", tmp_path / "other")
-    assert [path.name for path in tmp_path.iterdir()] == ["other"]
-    assert (tmp_path / "other" / "file").read_text() == "other"
+    with files.new_folder(tmp_path / "other") as new:
+        (new / "file").write_text("newest")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["one", "other"]
+    assert (tmp_path / "other" / "file").read_text() == "newest"
 
 
 @pytest.mark.parametrize("beside_others", [True, False])
@@ -80,22 +81,22 @@ def test_a_disk_that_is_full_leaves_the_old_model_folder_whole(
 ) -> None:
     def save(seed: int) -> None:
         model = transformer(seed=seed, dtype=torch.float32)
-        settings, files = model.settings, {"spm": b"x"}
+        settings, tokeniser = model.settings, {"spm": b"x"}
         modelfolder.save(
-            tmp_path / "model", model, architecture="transformer", settings=settings, tokeniser=files,
+            tmp_path / "model", model, architecture="transformer", settings=settings, tokeniser=tokeniser,
             beside_others=beside_others,
         )  # fmt: skip
 
     save(1)
     before = (tmp_path / "model" / "weights.safetensors").read_bytes()
-    honest, calls = modelfolder._write_to_disk, iter(range(10))
+    honest, calls = Path.mkdir, iter(range(10))
 
-    def write(path: Path, content: bytes) -> None:
-        if next(calls) == 2:
+    def mkdir(path: Path, *arguments: Any, **options: Any) -> None:
+        if next(calls) == 3:
             raise OSError(28, "No space left on device")
-        honest(path, content)
+        honest(path, *arguments, **options)
 
-    monkeypatch.setattr(modelfolder, "_write_to_disk", write)
+    monkeypatch.setattr(Path, "mkdir", mkdir)
     with pytest.raises(OSError, match="No space left"):
         save(2)
     assert (tmp_path / "model" / "weights.safetensors").read_bytes() == before
