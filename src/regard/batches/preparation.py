@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 
 from regard.batches.corpus import FORMAT, CorpusWriter, Ids, StoredCorpus, sweep
 from regard.batches.fingerprints import fingerprints, first_of_each
+from regard.caches import make_writable
 from regard.errors import CorpusError
 from regard.settings import Settings
 from regard.text.bad_input import BadInput
@@ -80,6 +81,7 @@ def prepare(
     sweep(folder)
     if place.exists():
         return StoredCorpus(place)
+    make_writable(folder)
     bad = BadInput(skip=source.skip_bad)
     writer = CorpusWriter(place, vocabulary=max(tokenisers.source.size, tokenisers.target.size))
     try:

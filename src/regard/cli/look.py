@@ -11,6 +11,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from regard.cli.output import print_json
+
 if TYPE_CHECKING:
     from regard.insight.attention import Attention
     from regard.insight.knockout import KnockOut
@@ -193,8 +195,7 @@ def _sample(translator: Translator, path: Path, sentences: int) -> Sample:
 def _json(place: str, table: dict[str, Any]) -> None:
     if not place:
         return
-    text = json.dumps(table, ensure_ascii=False)
     if place == "-":
-        typer.echo(text)
+        print_json(table, indent=None)
     else:
-        Path(place).write_text(text + "\n", encoding="utf-8")
+        Path(place).write_text(json.dumps(table, ensure_ascii=False) + "\n", encoding="utf-8")

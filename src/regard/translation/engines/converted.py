@@ -17,7 +17,7 @@ from pathlib import Path
 from random import Random
 from typing import Any, cast
 
-from regard.caches import cache_folder
+from regard.caches import cache_folder, make_writable
 from regard.errors import SettingsError
 from regard.exchange.ctranslate2 import QUANTIZATIONS, convert, library, positions_of
 from regard.modelfolder import WEIGHTS, ModelFolder
@@ -101,7 +101,7 @@ def build(
     folder = cache_folder() / "ctranslate2" / _key(loaded, tokenisers, compute_type)
     verdict = _read(folder)
     if verdict is None:
-        folder.parent.mkdir(parents=True, exist_ok=True)
+        make_writable(folder.parent)
         partial = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", suffix=".partial", dir=folder.parent))
         try:
             convert(loaded, tokenisers, partial, quantization=compute_type)
