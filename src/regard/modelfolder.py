@@ -187,8 +187,7 @@ def _read_description(folder: Path) -> Description:
         advice = (
             "Its training has not finished. Give the command that started it again, with --resume."
             if unfinished
-            else "Regard reads only folders that regard train or regard export --to regard wrote. If this is one, copy "
-            "the whole folder again."
+            else "Expected is a folder that `regard train` or `regard export` wrote. If this is one, copy it again."
         )
         raise ModelFolderError(
             f"{folder}: this is not a Regard model folder, since {DESCRIPTION} is missing.\n  {advice}"

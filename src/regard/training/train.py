@@ -15,10 +15,10 @@ from typing import Any
 
 from regard import presets
 from regard.errors import SettingsError, TrainingError
-from regard.text.pairs import chunks
+from regard.text.pairs import Languages, chunks
 from regard.text.statistics import SideStatistics
 from regard.training.adapting import own_tables
-from regard.training.advice import advise
+from regard.training.advice import advise, suitable_vocabulary, warnings
 from regard.training.distribution import processes, restarted
 from regard.training.events import Event, Journal, View
 from regard.training.finish import METRICS
@@ -87,8 +87,8 @@ def train(
         command = shlex.join([program, *sys.argv[1:]])
         with view(checked.training) if view and team.first else nullcontext() as watching:
             journal = Journal(folder / METRICS, watching, also_tell) if team.first else Journal(None, None)
-            for reason in reasons:
-                journal.say(reason)
+            for sentence in (*reasons, *warnings(checked.training)):
+                journal.say(sentence)
             around = Surroundings(folder, chosen, team, journal, stop or Flag(), command)
             return run(checked, around, reasons=reasons, resume=goes_on)
 
@@ -106,20 +106,19 @@ def _recipe(
             )
         return _gone_on_with(stored, options)
     named, tables = read_file(Path(recipe)) if recipe else (None, {})
-    given = merged(with_paths(tables, options["data"]), parsed(settings), options)
+    from_options, malformed = parsed(settings)
+    given = merged(with_paths(tables, options["data"]), from_options, options)
     _check_data(given.get("data", {}))
-    chosen: Tables = {}
-    reasons: list[str] = []
     if preset == "auto":
         preset = named or preset
-    if preset == "auto":
-        data = DataSettings.read(given.get("data", {}), where=str(recipe) if recipe else "options")
-        preset, chosen, reasons = _automatic(data)
-    adapt = given["data"].get("adapt")
-    if adapt:
-        chosen = own_tables(adapt, given)
     where = str(recipe) if recipe else f"preset {preset!r} and options"
-    checked = put_together([presets.load(preset).tables, chosen, given], where=where)
+    own = own_tables(given["data"]["adapt"], given) if given["data"].get("adapt") else {}
+    first = presets.load("base" if preset == "auto" else preset).tables
+    if preset == "auto":
+        first = first | {"tokeniser": {}}  # another kind may be chosen, with other options
+    checked = put_together([first, own, given], where=where, malformed=malformed)  # before the corpus is read
+    preset, chosen, reasons = _automatic(checked.data) if preset == "auto" else _named(preset, given, checked)
+    checked = put_together([presets.load(preset).tables, chosen, own, given], where=where)
     _make_folder(stored.parent)
     partial = stored.with_suffix(".partial")
     partial.write_text(json.dumps(checked.table(), indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
@@ -148,12 +147,24 @@ def _automatic(data: DataSettings) -> tuple[str, Tables, list[str]]:
     for chunk in chunks(data.pairs()):
         source.add(chunk.sources, Counter("".join(chunk.sources)))
         target.add(chunk.targets, Counter("".join(chunk.targets)))
-    advice = advise(source.words.counts.total(), source=source, target=target)
+    languages = Languages(data.source, data.target)
+    advice = advise(source.words.counts.total(), source=source, target=target, languages=languages)
     tables: Tables = {
         "model": {"dropout": advice.dropout},
         "tokeniser": advice.tokeniser.model_dump(mode="json", exclude_none=True),
     }
     return advice.preset, tables, [f"{reason[:1].upper()}{reason[1:]}." for reason in advice.reasons]
+
+
+def _named(preset: str, given: Tables, checked: Recipe) -> tuple[str, Tables, list[str]]:
+    """The preset that was named, with a vocabulary that suits the corpus unless the tokeniser was chosen."""
+    if checked.data.adapt or {"kind", "vocabulary"} & given.get("tokeniser", {}).keys():
+        return preset, {}, []
+    suitable = suitable_vocabulary(checked.data.pairs(), checked.tokeniser.vocabulary)
+    if suitable is None:
+        return preset, {}, []
+    vocabulary, reason = suitable
+    return preset, {"tokeniser": {"vocabulary": vocabulary}}, [f"{reason}."]
 
 
 def _gone_on_with(stored: Path, options: Tables) -> tuple[Recipe, list[str]]:
