@@ -114,6 +114,18 @@ def test_a_dash_is_standard_input_for_lines_and_for_documents(
         assert polib.pofile(written).find("alto gan").msgstr == translation("alto gan")
 
 
+def test_an_error_in_a_file_recommends_nothing_that_translating_cannot_do(
+    run: Run, trained_folder: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "a.docx").write_bytes(b"PK\x03\x04\x14\0\n")
+    code, _, err = run(trained_folder, tmp_path / "a.docx")
+    assert code == 1
+    assert err == (
+        f"error: {tmp_path / 'a.docx'}:1: there is a NUL byte in this line, at byte 6.\n"
+        "  Text has no such bytes: the file may be damaged, or not be text at all.\n"
+    )
+
+
 def test_a_glossary_requires_its_phrases(run: Run, trained_folder: Path, tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("alto gan\n")
     (tmp_path / "glossary.tsv").write_text("gan\tquent\n\n")
