@@ -113,7 +113,7 @@ def _cost(run: Run, arguments: argparse.Namespace) -> float:
     """In tokens; enough to tell long trainings from short ones."""
     from regard.training.recipe import merged, parsed, read_file
 
-    tables = merged(read_file(RECIPES / f"{run.recipe}.toml")[1], parsed([*arguments.set, *run.settings]))
+    tables = merged(read_file(RECIPES / f"{run.recipe}.toml")[1], parsed([*arguments.set, *run.settings])[0])
     training = tables.get("training", {})
     return float(training.get("steps", 8_000)) * (10_000 + float(training.get("batch_tokens", 8_192)))
 

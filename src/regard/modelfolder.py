@@ -181,9 +181,14 @@ def _read_description(folder: Path) -> Description:
             f"  Give the path of a folder that holds {DESCRIPTION}, or a name. {shipped.told()}"
         )
     if not path.is_file():
+        unfinished = (folder / "training").is_dir()
+        advice = (
+            "Its training has not finished. Give the command that started it again, with --resume."
+            if unfinished
+            else "Expected is a folder that `regard train` or `regard export` wrote. If this is one, copy it again."
+        )
         raise ModelFolderError(
-            f"{folder}: this is not a Regard model folder, since {DESCRIPTION} is missing.\n"
-            f"  If it was one, copy {DESCRIPTION} back; a model of another program must be imported first."
+            f"{folder}: this is not a Regard model folder, since {DESCRIPTION} is missing.\n  {advice}"
         )
     try:
         table = json.loads(path.read_bytes())

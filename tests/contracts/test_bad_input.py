@@ -15,8 +15,7 @@ from regard.text.pairs import Languages, Pair
 
 ENGLISH_GERMAN = Languages("en", "de")
 GOOD = b"Hello.\tHallo.\n"
-SKIP_LINE = "  To go on without such lines, give --skip-bad; to list them all: regard check {path}"
-SKIP_FILE = "  To go on without the rest of such files, give --skip-bad; to list all problems: regard check {path}"
+CHECK = "  To list all problems: regard check {path} --source en --target de"
 
 UNIT = '<tu><tuv xml:lang="en"><seg>{0}</seg></tuv><tuv xml:lang="de"><seg>Hallo.</seg></tuv></tu>\n'
 BOMB = """<?xml version="1.0"?>
@@ -135,7 +134,7 @@ def test_a_bad_line_stops_reading_with_its_place_its_fault_and_the_way_out(tmp_p
     first, hint, way_out = message_of([path]).split("\n")
     assert first.startswith(f"{path}:2: {what}")
     assert hint == f"  {problem.hint}"
-    assert way_out == SKIP_LINE.format(path=path)
+    assert way_out == CHECK.format(path=path)
 
 
 @pytest.mark.parametrize(("suffix", "line", "what", "problem"), BAD_LINES)
@@ -151,11 +150,22 @@ def test_bad_lines_can_be_counted_while_reading_goes_on(tmp_path, suffix, line, 
     assert bad.summary() == [f"{problem.label}: 2 ({path}:2, {path}:4)"]
 
 
+def test_skipping_is_recommended_only_where_there_is_an_option_for_it(tmp_path):
+    path = tmp_path / "my pairs.tsv"
+    path.write_bytes(b"a\tb\tc\n")
+    check = f"regard check '{path}' --source en --target de --columns 4,5"
+    plain = message_of([path], columns=(4, 5))
+    assert plain.endswith(f"  To list all problems: {check}")
+    assert "--skip-bad" not in plain
+    training = message_of([path], columns=(4, 5), bad=BadInput(skip=False))
+    assert training.endswith(f"  To go on without such lines, give --skip-bad.\n  To list all problems: {check}")
+
+
 @pytest.mark.parametrize(("suffix", "content", "place", "what", "problem"), BAD_FILES)
 def test_a_bad_file_stops_reading_or_is_given_up(tmp_path, suffix, content, place, what, problem):
     path = tmp_path / f"a.{suffix}"
     path.write_bytes(content)
-    expected = f"{path}{place}: {what}\n  {problem.hint}\n{SKIP_FILE.format(path=path)}"
+    expected = f"{path}{place}: {what}\n  {problem.hint}\n{CHECK.format(path=path)}"
     assert message_of([path]) == expected
     (tmp_path / "b.tsv").write_bytes(GOOD)
     bad = BadInput(skip=True)
@@ -172,7 +182,7 @@ def test_unequal_line_counts_are_told_before_any_pair_is_given(tmp_path):
         next(pairs)
     assert str(caught.value) == (
         f"{tmp_path}/a.en: this file has 3 lines, but {tmp_path}/a.de has 2.\n"
-        f"  {Problem.UNEQUAL.hint}\n{SKIP_FILE.format(path=tmp_path / 'a.en')}"
+        f"  {Problem.UNEQUAL.hint}\n{CHECK.format(path=tmp_path / 'a.en')}"
     )
     bad = BadInput(skip=True)
     assert list(read([tmp_path / "a"], ENGLISH_GERMAN, bad=bad)) == []
@@ -200,7 +210,7 @@ def test_a_compressed_file_that_is_cut_off_names_the_file_and_about_where(tmp_pa
     )
     assert found
     assert int(found[1]) > 1_000
-    assert message.endswith(f"\n  {Problem.DAMAGED.hint}\n{SKIP_FILE.format(path=path)}")
+    assert message.endswith(f"\n  {Problem.DAMAGED.hint}\n{CHECK.format(path=path)}")
     bad = BadInput(skip=True)
     assert sum(1 for _ in read([path], ENGLISH_GERMAN, bad=bad)) > 1_000
     assert bad.problems[Problem.DAMAGED].count == len(bad.given_up) == 1
@@ -233,7 +243,7 @@ def test_a_bad_segment_is_a_bad_unit(tmp_path, segment, problem, what):
     path = tmp_path / "a.tmx"
     units = UNIT.format("Hello.") + UNIT.format(segment) + UNIT.format("Hello.")
     path.write_text(f'<!DOCTYPE tmx SYSTEM "tmx14.dtd">\n<tmx><body>{units}</body></tmx>')
-    assert message_of([path]) == f"{path}:3: {what}\n  {problem.hint}\n{SKIP_LINE.format(path=path)}"
+    assert message_of([path]) == f"{path}:3: {what}\n  {problem.hint}\n{CHECK.format(path=path)}"
     bad = BadInput(skip=True)
     assert [pair.line for pair in read([path], ENGLISH_GERMAN, bad=bad)] == [2, 4]
 

@@ -209,7 +209,7 @@ def test_wrong_settings_are_explained(architecture: str, wrong: dict[str, Any], 
 
 
 def recipe(preset: str, *settings: str) -> Recipe:
-    return put_together([presets.load(preset).tables, parsed(settings), DATA], where=preset)
+    return put_together([presets.load(preset).tables, parsed(settings)[0], DATA], where=preset)
 
 
 def test_another_architecture_takes_over_nothing_of_the_model_before_it() -> None:

@@ -1,12 +1,14 @@
 """`regard check`: everything that is wrong is found with its place, little is found where nothing is wrong."""
 
 import json
+import shlex
 from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
+import typer.main
 from typer.testing import CliRunner, Result
 
 import regard.cli
@@ -135,6 +137,71 @@ def test_a_corpus_whose_sides_are_swapped_is_told(tmp_path: Path) -> None:
     assert "sides_swapped" not in found(looked(swapped, columns=(2, 1)))
 
 
+def test_swapped_columns_are_exchanged_by_the_command_that_is_advised(tmp_path: Path) -> None:
+    swapped = tsv(tmp_path / "my pairs.tsv", [(target, source) for source, target in PAIRS])
+    (finding,) = findings(looked(swapped))
+    command = f"regard check '{swapped}' --source en --target de --columns 2,1"
+    assert finding.advice == f"Exchange them: {command}"
+    named = tsv(tmp_path / "de-en.tsv", PAIRS)  # the name says that the columns are German and English
+    assert [finding.advice for finding in findings(looked(named))] == [
+        f"Exchange them: regard check {named} --source en --target de --columns 1,2"
+    ]
+    told = run(swapped, "--source", "en", "--target", "de", "--json")
+    assert json.loads(told.stdout)["next"] == command
+    assert run(*shlex.split(command)[2:]).exit_code == 0
+
+
+@pytest.mark.parametrize(
+    "header", [("source", "target"), ("English", "Deutsch"), ("en-US", "de"), ("text_en", "text_de")]
+)
+def test_a_header_row_is_found(tmp_path: Path, header: tuple[str, str]) -> None:
+    assert found(looked(tsv(tmp_path / "a.tsv", [header, *PAIRS]))) == {"header_row": (Gravity.NOTE, 1, [1])}
+
+
+def test_a_first_pair_is_no_header_row_for_being_short(tmp_path: Path) -> None:
+    for first in (("Source", "Quelle"), ("German food", "Deutsches Essen"), ("Yes", "Ja")):
+        assert found(looked(tsv(tmp_path / "a.tsv", [first, *PAIRS]))) == {}
+
+
+def test_cells_in_the_quotes_of_a_spreadsheet_are_found(tmp_path: Path) -> None:
+    natural = [*PAIRS, ('"Stop!"', '"Halt!"'), ('He said "no".', 'Er sagte "nein".')]
+    assert found(looked(tsv(tmp_path / "a.tsv", natural))) == {}
+    some = [*PAIRS, ('"He said ""no""."', "Er verneinte.")]
+    assert found(looked(tsv(tmp_path / "b.tsv", some))) == {"quoted_cells": (Gravity.NOTE, 1, [65])}
+    every = [(f'"{source}"', f'"{target}"') for source, target in PAIRS]
+    assert found(looked(tsv(tmp_path / "c.tsv", every))) == {"quoted_cells": (Gravity.WRONG, 64, list(range(1, 11)))}
+
+
+def test_one_pair_alone_is_not_ready(tmp_path: Path) -> None:
+    assert found(looked(tsv(tmp_path / "a.tsv", PAIRS[:1]))) == {"one_pair": (Gravity.STOPS, 1, [])}
+    assert found(looked(tsv(tmp_path / "b.tsv", PAIRS[:2]))) == {}
+
+
+def test_lines_in_a_third_language_are_found_among_the_others(tmp_path: Path) -> None:
+    french = [(source, f"Je pense que le chat {n} est dans la maison.") for n, (source, _) in enumerate(PAIRS)]
+    half = found(looked(tsv(tmp_path / "a.tsv", [*PAIRS, *french])))
+    assert half == {"third_language": (Gravity.WRONG, 64, list(range(65, 75)))}
+    (finding,) = findings(looked(tsv(tmp_path / "b.tsv", [*PAIRS, french[0]])))
+    assert (finding.kind, finding.gravity) == ("third_language", Gravity.NOTE)
+    assert finding.what == "lines whose target looks like fr, not de"
+
+
+def test_the_command_to_type_next_is_printed_and_can_be_typed(tmp_path: Path) -> None:
+    few = tsv(tmp_path / "a.tsv", PAIRS)
+    train = f"regard train {few} --source en --target {{}} --out my-model"
+    told = json.loads(run(few, "--source", "en", "--target", "de", "--json").stdout)
+    assert told["next"] == train.format("de --from en-de")  # so few pairs are best used to adapt a model
+    assert "adapt the model en-de, which knows it: --from en-de" in told["advice"]["reasons"][2]
+    told = json.loads(run(few, "--source", "en", "--target", "xx", "--json").stdout)
+    assert told["next"] == train.format("xx")
+    assert "adapt a model that knows it: --from MODEL" in told["advice"]["reasons"][2]
+    bad = tsv(tmp_path / "b.tsv", [*PAIRS, ("a", "b\tc")])
+    shown = run(bad, "--source", "en", "--target", "xx").stdout
+    assert f"Type next:\n  regard train {bad} --source en --target xx --skip-bad --out my-model\n" in shown
+    group: Any = typer.main.get_command(regard.cli._application())
+    assert group.commands["train"].make_context("train", shlex.split(told["next"])[2:])
+
+
 def test_a_file_in_another_language_is_told_among_others(tmp_path: Path) -> None:
     french = [
         (source, f"Je pense que le chat numéro {n} est dans la maison avec les enfants.")
@@ -241,7 +308,7 @@ def test_the_json_has_these_keys(tmp_path: Path) -> None:
     result = json.loads(told.stdout)
     assert list(result) == [
         *("format", "ready", "data", "pairs", "test_pairs", "findings", "given_up", "source", "target"),
-        *("length_ratio", "advice", "estimate"),
+        *("length_ratio", "advice", "estimate", "next"),
     ]
     assert result["ready"] is False
     assert result["pairs"] == {"read": 64, "kept": 64}
@@ -331,6 +398,27 @@ def test_advice_grows_with_the_corpus(pairs: int, preset: str, vocabulary: int, 
     assert (advice.preset, advice.vocabulary, advice.dropout) == (preset, vocabulary, dropout)
     assert f"{pairs:,} pairs" in advice.reasons[0]
     assert any("find more" in reason for reason in advice.reasons) == (pairs < 5_000)
+
+
+def test_a_named_preset_gets_a_vocabulary_that_suits_the_corpus() -> None:
+    from regard.training.advice import suitable_vocabulary
+
+    vocabulary, reason = suitable_vocabulary(range(800), 37_000) or (0, "")
+    assert vocabulary == 2_000
+    assert reason.startswith("800 pairs: a vocabulary of 2,000, since the preset's 37,000 is for more text")
+    assert suitable_vocabulary(range(30_000), 8_000) is None
+    assert suitable_vocabulary(range(10**9), 37_000) is None  # it does not count further than needed
+
+
+def test_a_warm_up_that_training_does_not_reach_is_warned_of() -> None:
+    from regard.training.advice import warnings
+    from regard.training.settings import TrainingSettings
+
+    (warning,) = warnings(TrainingSettings(steps=30, warmup=2_000))
+    assert warning.startswith("Warning: 30 steps are fewer than the 2,000 of the warm-up")
+    assert warning.endswith("--set training.warmup=7")
+    assert warnings(TrainingSettings(steps=2_000, warmup=2_000)) == []
+    assert warnings(TrainingSettings(steps=30, warmup=2_000, schedule="constant")) == []
 
 
 def test_an_estimate_counts_the_parameters_of_the_model_that_is_advised() -> None:

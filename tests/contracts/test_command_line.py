@@ -1,5 +1,6 @@
 """The command line as people meet it."""
 
+import json
 import os
 import re
 import resource
@@ -10,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import regard
-from regard import modelfolder, shipped
+from regard import modelfolder, presets, shipped
 
 COMMAND = Path(sys.executable).parent / "regard"
 
@@ -68,6 +69,16 @@ def test_what_a_person_can_mend_is_told_without_a_traceback() -> None:
     assert told.returncode == 1
     assert told.stderr.startswith("error: nowhere/at-all: there is no such folder")
     assert "Traceback" not in told.stderr
+
+
+def test_the_presets_are_listed_with_what_they_are_for() -> None:
+    told = run("presets", "--json")
+    listed = json.loads(told.stdout)
+    assert list(listed) == presets.names()
+    assert listed["big"]["about"] == "The paper's big model: the last line of Table 3."
+    assert listed["big"]["model"]["d_model"] == 1024
+    shown = run("presets").stdout
+    assert all(f"\n{name} " in shown for name in presets.names())
 
 
 def test_the_doctor_says_what_works_and_what_to_do_about_the_rest() -> None:

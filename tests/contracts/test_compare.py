@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from pages import Reader
 from regard.cli import _application
-from regard.errors import CorpusError, RegardError, SettingsError
+from regard.errors import CorpusError, ModelFolderError, RegardError, SettingsError
 from regard.evaluation.comparison import Comparison, HeldOut, System, compare
 from regard.evaluation.page import page
 from regard.evaluation.reading import read_frequencies, read_held_out, read_systems
@@ -319,7 +319,7 @@ def test_systems_are_called_by_what_tells_their_files_apart(files: Path) -> None
     [
         ("a.txt --test test.de", CorpusError, "a comparison needs two systems or more; given: 1"),
         ("a.txt none.txt --test test.de", CorpusError, "none.txt: this file cannot be read: No such file"),
-        ("a.txt model --test test.de", SettingsError, "model: this is a model, and there are no sources that it could"),
+        ("a.txt model --test test.de", ModelFolderError, "regard.json: it is truncated or not Regard's"),
         ("a.txt . --test test.de", CorpusError, "this is a folder"),
         ("a.txt short.txt --test test.de", CorpusError, "short.txt: there are 2 lines, but test.de has 250 sentences"),
         ("a.txt a.txt --test test.de --reference short.txt", CorpusError, "there are 2 lines, but"),

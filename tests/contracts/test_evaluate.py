@@ -13,7 +13,7 @@ import regard
 from regard import CorpusError, RegardError, SettingsError
 from regard.evaluation.comparison import HeldOut
 from regard.evaluation.evaluate import Evaluation, evaluate, usual_metrics
-from regard.evaluation.reading import read_systems, read_test, write_translations
+from regard.evaluation.reading import languages_of, read_systems, read_test, write_translations
 from regard.evaluation.tokenised import joined
 from regard.metrics import Options, score
 from regard.presets import load as preset
@@ -166,12 +166,18 @@ def test_error_rates_are_usual_where_words_are_spelt(translator: Translator, hel
 
 def test_a_model_is_compared_with_a_file_of_its_own_translations(trained: Path, found: Evaluation) -> None:
     write_translations(trained / "same.txt", found.translations)
-    test = ("--test", "test.en-de.tsv", "--source", "en", "--target", "de", "--json")
-    told = command(trained, "compare", "model", "same.txt", *test)
+    told = command(trained, "compare", "model", "same.txt", "--test", "test.en-de.tsv", "--json")
     assert told.returncode == 0, told.stderr
     comparison = json.loads(told.stdout)
     assert comparison["systems"][0]["scores"] == comparison["systems"][1]["scores"]
     assert not any(difference["significant"] for difference in comparison["differences"])
+
+
+def test_models_of_other_languages_are_not_compared(trained: Path, trained_folder: Path) -> None:
+    assert languages_of([trained / "model", trained / "same.txt"]) == Languages("en", "de")
+    assert languages_of([trained / "same.txt"]) is None
+    with pytest.raises(SettingsError, match=r"translates en to de, and .* xa to xb: they cannot be compared"):
+        languages_of([trained / "model", trained_folder])
 
 
 def test_a_model_needs_sources_to_be_compared(trained: Path) -> None:

@@ -10,8 +10,11 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from regard import modelfolder
+import regard
+from regard import SettingsError, modelfolder
 from regard.training.averaging import mean_of
+from regard.training.recipe import Tables
+from regard.training.train import _recipe
 from runs import command, corpus, environment, events, run, run_and_signal
 
 STEPS = ("--steps", "40", "--checkpoint-every", "5")
@@ -151,9 +154,12 @@ def test_all_mistakes_in_the_settings_are_told_at_once(data: Path, tmp_path: Pat
         "[training]\nstep = 5\nlabel_smoothing = 2.0\n[model]\nhead = 3\n"
         '[tokeniser]\npatterns = ["urls"]\n[extra]\nx = 1\n'
     )
-    told = run(data, tmp_path / "out", "--recipe", str(recipe))
+    malformed = ("steps=5", "training.steps", "=5", "training.=5")
+    sets = [part for setting in malformed for part in ("--set", setting)]
+    told = run(data, tmp_path / "out", "--recipe", str(recipe), *sets)
     assert told.returncode == 1
     for line in (
+        *(f"--set {setting}: this is not of the form table.key=value" for setting in malformed),
         "training.step: there is no such setting; did you mean 'steps'?",
         "training.label_smoothing = 2.0: input should be less than 1.",
         "model.head: there is no such setting; did you mean 'heads'?",
@@ -164,11 +170,34 @@ def test_all_mistakes_in_the_settings_are_told_at_once(data: Path, tmp_path: Pat
     assert not (tmp_path / "out").exists()
 
 
-@pytest.mark.parametrize("setting", ["steps=5", "training.steps", "=5", "training.=5"])
-def test_a_malformed_setting_is_told(data: Path, tmp_path: Path, setting: str) -> None:
-    told = run(data, tmp_path / "out", "--set", setting)
-    assert told.returncode == 1
-    assert f"--set {setting}: this is not of the form table.key=value" in told.stderr
+def test_wrong_settings_are_told_before_the_corpus_is_read(tmp_path: Path) -> None:
+    for preset in ("auto", "tiny"):
+        with pytest.raises(SettingsError) as told:
+            regard.train(
+                tmp_path / "none.tsv", source="en", target="de", out=tmp_path / "out", preset=preset, settings=["steps"]
+            )
+        assert "--set steps: this is not of the form table.key=value" in str(told.value)
+
+
+def test_a_named_preset_takes_the_vocabulary_that_suits_the_corpus_unless_one_is_set(tmp_path: Path) -> None:
+    path = corpus(tmp_path / "pairs.tsv")
+    options: Tables = {"data": {"files": [str(path)], "source": "en", "target": "de"}, "training": {}}
+
+    chosen, _ = _recipe(tmp_path / "auto", options, "auto", None, ["tokeniser.kind=words"], False)
+    assert chosen.tokeniser.kind == "words"  # with the options of words, not those of another kind
+
+    def made(*settings: str, preset: str = "tiny") -> tuple[int, list[str]]:
+        recipe, reasons = _recipe(
+            tmp_path / "-".join(("run", preset, *settings)), options, preset, None, settings, False
+        )
+        return recipe.tokeniser.vocabulary, reasons
+
+    vocabulary, (reason,) = made()
+    assert vocabulary == 2_000
+    assert reason.startswith("300 pairs: a vocabulary of 2,000, since the preset's 37,000 is for more text")
+    assert made(preset="base")[0] == 2_000
+    assert made("tokeniser.vocabulary=5000") == (5_000, [])
+    assert made("tokeniser.kind=utf8", "tokeniser.options={}") == (37_000, [])
 
 
 def test_two_processes_train_like_one(data: Path, tmp_path: Path) -> None:

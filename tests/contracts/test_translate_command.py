@@ -95,6 +95,37 @@ def test_lines_of_text_keep_their_order_and_give_alignments(run: Run, trained_fo
     assert sorted(json.loads(out.split("\n")[0])["alignment"]) == [[0, 1], [1, 0]]
 
 
+def test_a_dash_is_standard_input_for_lines_and_for_documents(
+    run: Run, trained_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "a.txt").write_text("jelo\n")
+    (tmp_path / "typed").write_text("alto gan\n")
+    with (tmp_path / "typed").open() as typed:
+        monkeypatch.setattr(sys, "stdin", typed)
+        _, out, err = run(trained_folder, tmp_path / "a.txt", "-")
+    assert out.splitlines() == [translation("jelo"), translation("alto gan")], err
+    (tmp_path / "typed").write_text(PO)
+    for more in (["-", "--format", "po"], ["--format", "po", "--out", tmp_path / "b.po"]):
+        with (tmp_path / "typed").open() as typed:
+            monkeypatch.setattr(sys, "stdin", typed)
+            _, out, err = run(trained_folder, *more)
+        assert err == "-: 1 of 2 segments translated, 1 kept as they were.\n"
+        written = out or (tmp_path / "b.po").read_text()
+        assert polib.pofile(written).find("alto gan").msgstr == translation("alto gan")
+
+
+def test_an_error_in_a_file_recommends_nothing_that_translating_cannot_do(
+    run: Run, trained_folder: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "a.docx").write_bytes(b"PK\x03\x04\x14\0\n")
+    code, _, err = run(trained_folder, tmp_path / "a.docx")
+    assert code == 1
+    assert err == (
+        f"error: {tmp_path / 'a.docx'}:1: there is a NUL byte in this line, at byte 6.\n"
+        "  Text has no such bytes: the file may be damaged, or not be text at all.\n"
+    )
+
+
 def test_a_glossary_requires_its_phrases(run: Run, trained_folder: Path, tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("alto gan\n")
     (tmp_path / "glossary.tsv").write_text("gan\tquent\n\n")
@@ -139,7 +170,9 @@ def test_mistakes_are_told_before_a_model_is_loaded(run: Run, tmp_path: Path) ->
         ([first, "--n-best", "2"], "--n-best belongs to lines: a document holds one translation"),
         ([first, "--alignment"], "--alignment belongs to lines"),
         ([first, "--json"], "--json tells what became of documents, and needs --out"),
-        (["--format", "po"], "--format and --out belong to files"),
+        (["-", "--out", tmp_path / "b"], "-: the ending of this name is not that of a document"),
+        (["-", "-"], "-: standard input can be read only once"),
+        (["--glossary", "-"], "-: standard input can be read only once"),
         ([text, "--alignment", "--n-best", "2"], "--alignment belongs to the best translation"),
         ([text, "--top-k", "3"], "--top-k belongs to drawing words by their probability.\n  Give --sample with it."),
         ([text, "--sample", "--top-p", "3"], "top_p = 3.0"),

@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 from regard.batches.corpus import FORMAT, CorpusWriter, Ids, StoredCorpus, sweep
 from regard.batches.fingerprints import fingerprints, first_of_each
 from regard.batches.gathering import INLINE, Gathered, Piece, forget, no_search_for_cycles, taken
+from regard.caches import make_writable
 from regard.errors import CorpusError
 from regard.settings import Settings
 from regard.text.bad_input import BadInput
@@ -80,6 +81,7 @@ def prepare(
     if place.exists():
         forget(source)
         return StoredCorpus(place)
+    make_writable(folder)
     with taken(source, folder, workers=workers) as text:
         _store(source, tokenisers, text, place, workers or os.cpu_count() or 1, progress)
     return StoredCorpus(place)

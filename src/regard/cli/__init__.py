@@ -10,21 +10,22 @@ import os
 import sys
 from importlib import import_module
 from pkgutil import iter_modules
-from typing import Annotated
+from typing import Annotated, NoReturn
 
 import typer
 
 from regard import RegardError
+from regard.cli import output
 from regard.version import __version__
 
 _SPINS = "2000"  # some microseconds
 
 
 def _share_processors() -> None:
-    """Threads that wait for each other give their processor away soon; said before PyTorch is imported.
+    """Threads that wait for each other yield their processor soon; set before PyTorch is imported.
 
-    By default they go on trying for milliseconds. Where another program wants the same processors, the thread that is
-    waited for then hardly ever runs, and two trainings side by side nearly stand still.
+    By default they spin for milliseconds. Where another program needs the same processors, the thread that the others
+    wait for then hardly ever runs, and two trainings side by side nearly stand still.
     """
     if "OMP_WAIT_POLICY" not in os.environ:
         os.environ.setdefault("GOMP_SPINCOUNT", _SPINS)
@@ -55,10 +56,18 @@ def _application() -> typer.Typer:
 
 
 def main() -> None:
-    """Runs the command line. What a person can mend is told in a sentence, without a traceback."""
+    """Runs the command line. Errors that a person can mend are printed as a message, without a traceback."""
     _share_processors()
+    output.spell_what_the_terminal_lacks()
     try:
         _application()()
     except RegardError as error:
-        typer.echo(f"error: {error}", err=True)
-        sys.exit(1)
+        _fail(str(error))
+    except OSError as error:
+        _fail(output.in_words(error))
+
+
+def _fail(message: str) -> NoReturn:
+    output.give_up_standard_output()
+    typer.echo(f"error: {message}", err=True)
+    sys.exit(1)

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-import json
+from shlex import quote
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
+from rich.text import Text
+
+from regard.cli.columns import columns_of
+from regard.cli.output import print_json
 
 if TYPE_CHECKING:
     from typing import Any
 
     from regard.text.findings import Finding
-    from regard.text.inspection import Inspection
+    from regard.text.inspection import Corpus, Inspection
     from regard.text.languages import Profile
     from regard.text.statistics import SideStatistics
     from regard.text.tally import Tally
@@ -54,8 +58,8 @@ def command(
     from regard.training.advice import advise
 
     languages = Languages(source, target)
-    corpus = Corpus(tuple(data), languages, format, _columns(columns, "--columns"))
-    tests = Corpus(tuple(test), languages, None, _columns(test_columns, "--test-columns")) if test else None
+    corpus = Corpus(tuple(data), languages, format, columns_of(columns))
+    tests = Corpus(tuple(test), languages, None, columns_of(test_columns, "--test-columns")) if test else None
     with Console(stderr=True).status("Reading ...") as status:
         found = look_through(
             corpus,
@@ -68,24 +72,36 @@ def command(
             from regard.training.estimate import estimate  # torch takes a while
 
             status.update("Measuring this machine ...")
-            advice = advise(found.cleaning.kept, source=found.source, target=found.target)
+            advice = advise(found.cleaning.kept, source=found.source, target=found.target, languages=languages)
             needs = estimate(advice, source=found.source, target=found.target)
     listed = findings(found)
     ready = all(finding.gravity is Gravity.NOTE for finding in listed)
+    follows = _next(corpus, listed, advice)
     if as_json:
-        typer.echo(json.dumps(_object(found, listed, advice, needs, ready=ready), indent=2, ensure_ascii=False))
+        print_json(_object(found, listed, advice, needs, ready=ready) | {"next": follows})
     else:
         _show(Console(), found, listed, advice, needs, ready=ready)
+        if follows:
+            Console().print(Text.assemble("Type next:\n  ", (follows, "cyan")), soft_wrap=True)
     raise typer.Exit(0 if ready else 1)
 
 
-def _columns(text: str | None, option: str) -> tuple[int, int] | None:
-    if text is None:
+def _next(corpus: Corpus, listed: list[Finding], advice: Advice | None) -> str | None:
+    """The command to type next: to train, without bad lines where that is all that stops it; None after worse."""
+    from regard.text.corpus import reading_options
+    from regard.text.findings import Gravity, exchanged
+
+    swapped = next((finding for finding in listed if finding.kind == "sides_swapped"), None)
+    if swapped:
+        return exchanged(corpus, swapped.tally.places[0][0])
+    bad = [finding for finding in listed if finding.gravity is Gravity.STOPS]
+    worse = any(finding.gravity is Gravity.WRONG or finding.kind == "one_pair" for finding in listed)
+    if advice is None or worse:
         return None
-    numbers = text.split(",")
-    if len(numbers) != 2 or not all(number.strip().isdecimal() for number in numbers):
-        raise typer.BadParameter(f"{text!r}: expected are two column numbers, such as 3,4.", param_hint=option)
-    return int(numbers[0]), int(numbers[1])
+    data = " ".join(quote(item) for item in corpus.data)
+    options = reading_options(corpus.languages, format=corpus.format, columns=corpus.columns)
+    adapt = f" --from {advice.start_from}" if advice.start_from else ""
+    return f"regard train {data} {options}{adapt}{' --skip-bad' if bad else ''} --out my-model"
 
 
 def _object(

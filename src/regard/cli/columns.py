@@ -1,16 +1,15 @@
-"""What commands share that read TSV files: the option `--columns`."""
+"""The option `--columns`, which all commands share that read TSV files."""
 
 from __future__ import annotations
 
 import typer
 
 
-def columns_of(text: str | None) -> tuple[int, int] | None:
-    """`3,4` as numbers; nothing where nothing was said."""
+def columns_of(text: str | None, option: str = "--columns") -> tuple[int, int] | None:
+    """`3,4` as numbers; None where the option was not given."""
     if text is None:
         return None
-    try:
-        source, target = (int(number) for number in text.split(","))
-    except ValueError:
-        raise typer.BadParameter(f"{text!r} is not two numbers with a comma between them, such as 3,4") from None
-    return source, target
+    numbers = text.split(",")
+    if len(numbers) != 2 or not all(number.strip().isdecimal() for number in numbers):
+        raise typer.BadParameter(f"{text!r}: expected are two column numbers, such as 3,4.", param_hint=option)
+    return int(numbers[0]), int(numbers[1])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -11,6 +10,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from regard.cli.output import print_json
+
 if TYPE_CHECKING:
     from regard.evaluation.comparison import Comparison
 
@@ -18,8 +19,12 @@ if TYPE_CHECKING:
 def command(
     systems: Annotated[list[Path], typer.Argument(help="Models, by folder or shipped name; files of translations.")],
     test: Annotated[Path, typer.Option(help="The test set: sentence pairs, or references alone, one in each line.")],
-    source: Annotated[str, typer.Option(help="The language that was translated, such as en.")] = "",
-    target: Annotated[str, typer.Option(help="The language of the translations, such as de.")] = "",
+    source: Annotated[
+        str, typer.Option(help="The language of the sources, such as en; that of the models, if left out.")
+    ] = "",
+    target: Annotated[
+        str, typer.Option(help="The language of the translations; that of the models, if left out.")
+    ] = "",
     reference: Annotated[list[Path] | None, typer.Option(help="A file of further references; can be repeated.")] = None,
     train: Annotated[list[Path] | None, typer.Option(help="The training text, to tell which words are rare.")] = None,
     metrics: Annotated[str, typer.Option(help="Metrics, with commas between them.")] = "bleu,chrf,ter",
@@ -35,31 +40,31 @@ def command(
     """Compare models or translations: scores, whether they differ by more than chance, and the sentences that do most.
 
     Every system is compared with the first. A model folder translates the test set; a file holds translations, one in
-    each line. Without --source and --target, the test set is a file of references.
+    each line. Models know their languages; without models, --source or --target, the test set is a file of references.
     """
     from regard.errors import SettingsError
     from regard.evaluation.comparison import compare
     from regard.evaluation.page import write_page
-    from regard.evaluation.reading import read_frequencies, read_held_out, read_systems
+    from regard.evaluation.reading import languages_of, read_frequencies, read_held_out, read_systems
     from regard.metrics import Options
     from regard.text.pairs import Languages
 
     if bool(source) != bool(target):
         raise SettingsError("--source and --target: give both, or neither for a file of references alone.")
-    languages = Languages(source, target) if source else None
+    languages = Languages(source, target) if source else languages_of(systems)
     held_out = read_held_out(test, languages, more=reference or [])
     comparison = compare(
         read_systems(systems, held_out, beam_size=beam_size, length_penalty=length_penalty, device=device),
         held_out,
         metrics=[name for name in metrics.split(",") if name.strip()],
-        options=Options(tokenised=tokenised, lowercase=lowercase, language=target),
+        options=Options(tokenised=tokenised, lowercase=lowercase, language=languages.target if languages else ""),
         frequencies=read_frequencies(train, languages) if train else None,
         seed=seed,
     )
     if out:
         write_page(out, comparison)
     if as_json:
-        typer.echo(json.dumps(comparison.table(), ensure_ascii=False, indent=2))
+        print_json(comparison.table())
     else:
         _show(Console(highlight=False), comparison, out)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -10,6 +9,8 @@ import typer
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
+
+from regard.cli.output import print_json
 
 if TYPE_CHECKING:
     from regard.evaluation.evaluate import Evaluation
@@ -63,7 +64,7 @@ def command(
     if save_translations:
         write_translations(save_translations, found.translations)
     if as_json:
-        typer.echo(json.dumps(found.table(), ensure_ascii=False, indent=2))
+        print_json(found.table())
     else:
         _show(Console(highlight=False), found)
 

@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from regard.cli.output import print_json
 from regard.files import write
 
 if TYPE_CHECKING:
@@ -195,8 +196,7 @@ def _sample(translator: Translator, path: Path, sentences: int) -> Sample:
 def _json(place: str, table: dict[str, Any]) -> None:
     if not place:
         return
-    text = json.dumps(table, ensure_ascii=False)
     if place == "-":
-        typer.echo(text)
+        print_json(table, indent=None)
     else:
-        write(Path(place), text + "\n")
+        write(Path(place), json.dumps(table, ensure_ascii=False) + "\n")

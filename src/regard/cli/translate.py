@@ -7,11 +7,14 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from regard.cli import interruption
+from regard.cli.output import print_json
 from regard.errors import SettingsError, TextError
 
 if TYPE_CHECKING:
@@ -20,9 +23,14 @@ if TYPE_CHECKING:
     from regard.translation.translator import Translation, Translator
 
 
+_STANDARD_INPUT = Path("-")
+
+
 def command(
     model: Annotated[Path, typer.Argument(help="A model folder, or the name of a shipped model.")],
-    files: Annotated[list[Path] | None, typer.Argument(help="Text or documents; standard input, if left out.")] = None,
+    files: Annotated[
+        list[Path] | None, typer.Argument(help="Text or documents; - or nothing is standard input.")
+    ] = None,
     out: Annotated[Path | None, typer.Option(help="The file to write; with several files, a folder.")] = None,
     format_: Annotated[
         str | None, typer.Option("--format", help="po, xliff, tmx, srt, vtt, md or txt; else by the file's name.")
@@ -49,18 +57,22 @@ def command(
     """Translate text, one line in, one line out, or whole documents, whose structure stays."""
     draws = {"temperature": temperature, "top_k": top_k, "top_p": top_p, "seed": seed}
     search = _search(beam_size, length_penalty, n_best, sample=sample, draws=draws)
-    jobs = _jobs(files or [], out, format_, force=force)
+    files = files or [_STANDARD_INPUT]
+    jobs = _jobs(files, out, format_, force=force)
     if alignment and n_best > 1 and not json_:
         raise SettingsError("--alignment belongs to the best translation.\n  Leave --n-best out, or give --json.")
     if jobs:
         _refuse_for_documents(n_best, alignment=alignment, as_json=json_, out=out)
+    if [*files, glossary].count(_STANDARD_INPUT) > 1:
+        raise SettingsError("-: standard input can be read only once.\n  Give - once, and files for the rest.")
     phrases = _glossary(glossary)
     translator = _loaded([model, *(ensemble or [])], device, engine)
-    if jobs:
-        documents = _Documents(translator, search, phrases, format_, mark=mark)
-        documents.translate(jobs, every=all_, unfinished=unfinished, as_json=json_)
-    else:
-        _lines(translator, files or [], search, phrases, alignment=alignment, as_json=json_)
+    with interruption.prompt():
+        if jobs:
+            documents = _Documents(translator, search, phrases, format_, mark=mark)
+            documents.translate(jobs, every=all_, unfinished=unfinished, as_json=json_)
+        else:
+            _lines(translator, files, search, phrases, alignment=alignment, as_json=json_)
 
 
 def _search(
@@ -82,15 +94,13 @@ def _jobs(files: list[Path], out: Path | None, format_: str | None, *, force: bo
     from regard.text.documents import by_name, by_path
     from regard.translation.documents import format_of
 
-    if not files and (out or (format_ and format_ != "txt")):
-        raise SettingsError("--format and --out belong to files.\n  Name a file, or leave them out to translate lines.")
     if format_:
         by_name(format_)
     found = [by_path(path) for path in files]
-    if not files or not (out or format_ or any(document and document.name != "txt" for document in found)):
+    if not (out or format_ or any(document and document.name != "txt" for document in found)):
         return []
     for path in files:
-        if not path.is_file():
+        if path != _STANDARD_INPUT and not path.is_file():
             raise TextError(f"{path}: there is no such file.\n  Check the path and the name.")
         if not format_:
             format_of(path)
@@ -179,7 +189,7 @@ class _Documents:
 
     def _tell(self, report: Report, target: Path | None, *, as_json: bool) -> None:
         if as_json:
-            typer.echo(json.dumps(asdict(report) | {"out": str(target)}, ensure_ascii=False))
+            print_json(asdict(report) | {"out": str(target)}, indent=None)
             return
         told = f"{report.path}: {report.translated:,} of {report.segments:,} segments translated"
         typer.echo(f"{told}, {report.kept:,} kept as they were." if report.kept else f"{told}.", err=True)
@@ -197,23 +207,32 @@ def _lines(
     alignment: bool,
     as_json: bool,
 ) -> None:
-    from regard.text.bad_input import BadInput
-    from regard.text.files import count_lines, lines
+    from regard.text.files import count_lines
 
-    total = 0
-    if files:
-        total = sum(count_lines(path) or 0 for path in files)
-        texts: Iterator[str] = (line or "" for path in files for line in lines(path, BadInput()))
-    else:
-        sys.stdin.reconfigure(encoding="utf-8", newline="\n")  # type: ignore[union-attr]
-        texts = (line.rstrip("\r\n") for line in sys.stdin)
+    total = None if _STANDARD_INPUT in files else sum(count_lines(path) or 0 for path in files)
     sys.stdout.reconfigure(encoding="utf-8", newline="\n")  # type: ignore[union-attr]
-    window = 1 if not files and sys.stdin.isatty() else 512  # a person is not to wait for that many lines
-    stream = translator.stream(texts, search=search, window=window, alignment=alignment, glossary=glossary)
-    with _bar("lines", shown=bool(files) and not sys.stdout.isatty()) as progress:
-        for number, found in enumerate(stream, start=1):
-            print(_shown(number, found, alignment=alignment, as_json=as_json), flush=True)  # noqa: T201
-            progress(number, total)
+    number = 0
+    with _bar("lines", shown=_STANDARD_INPUT not in files and not sys.stdout.isatty()) as progress:
+        for window in _windows(files):
+            for found in translator.stream(window, search=search, alignment=alignment, glossary=glossary):
+                number += 1
+                print(_shown(number, found, alignment=alignment, as_json=as_json), flush=True)  # noqa: T201
+                progress(number, total)
+
+
+def _windows(files: list[Path]) -> Iterator[list[str]]:
+    """The lines of the files in order, some hundred at a time."""
+    from regard.cli import standard_input
+    from regard.text.bad_input import BadInput
+    from regard.text.files import lines
+
+    for path in files:
+        if path == _STANDARD_INPUT:
+            yield from standard_input.windows()
+            continue
+        rest = (line for line in lines(path, BadInput()) if line is not None)
+        while window := list(islice(rest, standard_input.WINDOW)):
+            yield window
 
 
 def _shown(number: int, found: Translation, *, alignment: bool, as_json: bool) -> str:
@@ -227,7 +246,7 @@ def _shown(number: int, found: Translation, *, alignment: bool, as_json: bool) -
 
 
 @contextmanager
-def _bar(what: str, *, shown: bool) -> Iterator[Callable[[int, int], None]]:
+def _bar(what: str, *, shown: bool) -> Iterator[Callable[[int, int | None], None]]:
     """A bar on standard error, where that is a terminal."""
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn

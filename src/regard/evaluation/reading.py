@@ -32,10 +32,10 @@ def read_systems(
     A model folder translates the sources of the test set, with this beam, length penalty and device.
     """
     names = _names(paths)
-    models = {path for path in paths if (shipped.find(path) / _MODEL).is_file()}
+    models = _models(paths)
     if models and not (held_out and held_out.sources):
         raise SettingsError(
-            f"{min(models)}: this is a model, and there are no sources that it could translate.\n"
+            f"{models[0]}: this is a model, and there are no sources that it could translate.\n"
             "  Give a test set of sentence pairs, and say its languages, such as: --source en --target de"
         )
     systems = []
@@ -50,6 +50,28 @@ def read_systems(
         else:
             systems.append(System(name, _translations(path)))
     return systems
+
+
+def languages_of(paths: Sequence[Path]) -> Languages | None:
+    """The languages of the models among these systems; None where there is no model, or it does not say them."""
+    found: dict[Languages, Path] = {}
+    for path in _models(paths):
+        from regard import modelfolder  # files of translations are compared without torch
+
+        known = modelfolder.read_description(path).languages
+        if {"source", "target"} <= known.keys():
+            found.setdefault(Languages(known["source"], known["target"]), path)
+    if len(found) > 1:
+        (first, one), (second, other) = list(found.items())[:2]
+        raise SettingsError(
+            f"{one} translates {first}, and {other} {second}: they cannot be compared.\n"
+            "  Give models for the same two languages, or say the languages of the test set: --source en --target de"
+        )
+    return next(iter(found), None)
+
+
+def _models(paths: Sequence[Path]) -> list[Path]:
+    return [path for path in paths if (shipped.find(path) / _MODEL).is_file()]
 
 
 def write_translations(path: Path, translations: Sequence[str]) -> None:

@@ -9,7 +9,7 @@ from pkgutil import iter_modules
 from typing import NamedTuple
 
 from regard import modelfolder
-from regard.errors import SettingsError
+from regard.errors import ModelFolderError, SettingsError
 from regard.modelfolder import ModelFolder
 from regard.settings import nearest
 
@@ -39,4 +39,11 @@ def export(model: str | Path, out: Path, *, to: str, quantization: str | None = 
         )
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
         raise SettingsError(f"{out}: something is there already.\n  Nothing is overwritten: choose a new folder.")
-    exporter.write(modelfolder.load(model), out, chosen)
+    loaded = modelfolder.load(model)
+    try:
+        exporter.write(loaded, out, chosen)
+    except OSError as error:
+        raise ModelFolderError(
+            f"{out}: this folder cannot be written: {error.strerror}.\n"
+            "  Make room on the disk, or choose another folder. Nothing of it is left behind."
+        ) from None

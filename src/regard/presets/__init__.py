@@ -33,6 +33,11 @@ class Preset(NamedTuple):
         """How it is trained."""
         return self.tables["training"]
 
+    @property
+    def about(self) -> str:
+        """What it is for: the first line of its file."""
+        return _file(self.name).read_text(encoding="utf-8").partition("\n")[0].removeprefix("# ")
+
 
 def names() -> list[str]:
     """The names of all presets."""
@@ -43,7 +48,7 @@ def load(name: str) -> Preset:
     """The preset in the file of that name."""
     if name not in names():
         raise SettingsError(f"preset {name!r}: there is no such preset; {nearest(name, names())}")
-    tables = read_toml(Path(str(files(__name__))) / f"{name}.toml")
+    tables = read_toml(_file(name))
     extended = tables.pop("extends", None)
     return Preset(name, over(load(extended).tables if extended else {}, tables))
 
@@ -54,3 +59,7 @@ def over(former: Tables, tables: Tables) -> Tables:
     if architectures[0] not in (None, architectures[1]):
         former = former | {"model": {}}
     return {name: former.get(name, {}) | tables.get(name, {}) for name in former | tables}
+
+
+def _file(name: str) -> Path:
+    return Path(str(files(__name__))) / f"{name}.toml"

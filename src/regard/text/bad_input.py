@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from enum import Enum
 from pathlib import Path
+from shlex import quote
 
 from regard.errors import CorpusError
 from regard.text.tally import Tally, merge
@@ -16,7 +17,7 @@ class Problem(Enum):
     UTF16 = ("UTF-16", "Regard reads UTF-8. Convert the file with: iconv -f UTF-16 -t UTF-8")
     NUL = ("NUL byte", "Text has no such bytes: the file may be damaged, or not be text at all.")
     TOO_LONG = ("line too long", "A line is one sentence or paragraph. Look whether the line ends are missing.")
-    EMPTY_FILE = ("empty file", "Regard expects at least one sentence pair in every file.")
+    EMPTY_FILE = ("empty file", "Regard expects text in every file.")
     DAMAGED = (
         "damaged compressed file",
         "Fetch or make the file anew: it was cut off or changed after it was written.",
@@ -55,10 +56,15 @@ class NotAPair(Enum):
 
 
 class BadInput:
-    """Raises at the first problem; with `skip=True` counts the problems, by kind and place, and lets reading go on."""
+    """Raises at the first problem; with `skip=True` counts the problems, by kind and place, and lets reading go on.
 
-    def __init__(self, *, skip: bool = False) -> None:
+    `skip` is None where there is no option to skip bad lines, so that messages do not recommend it. `check` is the
+    command that lists all problems, with `{path}` for the file; empty where no command does.
+    """
+
+    def __init__(self, *, skip: bool | None = None) -> None:
         self.skip = skip
+        self.check = ""
         self.problems: dict[Problem, Tally] = {}
         self.given_up: list[str] = []
         self.not_pairs: dict[NotAPair, Tally] = {}
@@ -66,20 +72,14 @@ class BadInput:
     def line(self, problem: Problem, path: Path, line: int, what: str) -> None:
         """One line or unit is bad; the ones after it can still be read."""
         if not self.skip:
-            raise CorpusError(
-                f"{path}:{line}: {what}\n  {problem.hint}\n"
-                f"  To go on without such lines, give --skip-bad; to list them all: regard check {path}"
-            )
+            raise CorpusError(f"{path}:{line}: {what}\n  {problem.hint}{self._advice(path, 'such lines')}")
         self._count(problem, path, line)
 
     def file(self, problem: Problem, path: Path, line: int | None, what: str) -> None:
         """A file is bad, from `line` on or as a whole: nothing more of it can be read."""
         place = f"{path}:{line}" if line else str(path)
         if not self.skip:
-            raise CorpusError(
-                f"{place}: {what}\n  {problem.hint}\n"
-                f"  To go on without the rest of such files, give --skip-bad; to list all problems: regard check {path}"
-            )
+            raise CorpusError(f"{place}: {what}\n  {problem.hint}{self._advice(path, 'the rest of such files')}")
         self._count(problem, path, line or 1)
         self.given_up.append(f"{place}: {what}")
 
@@ -100,6 +100,11 @@ class BadInput:
             *(f"given up: {message}" for message in self.given_up),
             *(f"passed over, {reason.value}: {tally}" for reason, tally in self.not_pairs.items()),
         ]
+
+    def _advice(self, path: Path, what: str) -> str:
+        skip = f"\n  To go on without {what}, give --skip-bad." if self.skip is False else ""
+        check = self.check.replace("{path}", quote(str(path)))
+        return f"{skip}\n  To list all problems: {check}" if check else skip
 
     def _count(self, problem: Problem, path: Path, line: int) -> None:
         self.problems.setdefault(problem, Tally()).add(str(path), line)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import codecs
 import re
+import sys
 from bisect import bisect_right
 from dataclasses import dataclass
 from functools import cached_property
@@ -80,6 +81,9 @@ def read_xml(path: Path) -> Content:
 
 
 def _bytes(path: Path) -> bytes:
+    """The bytes of a file, decompressed; `-` is standard input."""
+    if str(path) == "-":
+        return sys.stdin.buffer.read()
     if path.is_dir():
         raise TextError(f"{path}: this is a folder.\n  Name the files in it.")
     try:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import glob
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
+from shlex import quote
 from typing import NamedTuple
 
 from regard.errors import CorpusError
@@ -35,7 +36,31 @@ def read(
     raises at once; everything else that is wrong goes to `bad`, which by default raises as well.
     """
     reading = Reading(languages, bad or BadInput(), columns)
+    reading.bad.check = check_command(["{path}"], languages, format=format, columns=columns)
     return _pairs(documents(data, reading, format=format), reading)
+
+
+def check_command(
+    data: Sequence[str],
+    languages: Languages,
+    *,
+    format: str | None = None,  # noqa: A002
+    columns: tuple[int, int] | None = None,
+) -> str:
+    """The command that lists everything that is wrong with `data`."""
+    return f"regard check {' '.join(data)} {reading_options(languages, format=format, columns=columns)}"
+
+
+def reading_options(
+    languages: Languages,
+    *,
+    format: str | None = None,  # noqa: A002
+    columns: tuple[int, int] | None = None,
+) -> str:
+    """The options of a command that reads sentence pairs in this way."""
+    chosen = f" --format {quote(format)}" if format else ""
+    chosen += f" --columns {columns[0]},{columns[1]}" if columns else ""
+    return f"--source {quote(languages.source)} --target {quote(languages.target)}{chosen}"
 
 
 def write(path: str | Path, pairs: Iterable[Pair], languages: Languages, *, format: str | None = None) -> None:  # noqa: A002

@@ -7,11 +7,9 @@ all of them, are evidence for the other side. Names, numbers and words of both l
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from enum import Enum
 from math import log
-
-from regard.text.languages import words
 
 _MOST_WORDS = 500_000  # distinct words to be remembered a side; beyond it the rarest are forgotten
 _SEEN = 10  # a word that is seen less often is no evidence
@@ -57,10 +55,10 @@ class WordSides:
         return found
 
 
-def misplaced(source: str, target: str, evidence: Mapping[str, float]) -> Misplaced | None:
-    """What is wrong with the sides of a pair, if it is clear."""
-    of_source = [evidence[word] for word in set(words(source)) if word in evidence]
-    of_target = [-evidence[word] for word in set(words(target)) if word in evidence]
+def misplaced(source: Set[str], target: Set[str], evidence: Mapping[str, float]) -> Misplaced | None:
+    """What is wrong with the sides of a pair, given by their words, if it is clear."""
+    of_source = [evidence[word] for word in source if word in evidence]
+    of_target = [-evidence[word] for word in target if word in evidence]
     source_wrong, target_wrong = _wrong(of_source), _wrong(of_target)
     if source_wrong and target_wrong:
         return Misplaced.SWAPPED

@@ -32,7 +32,7 @@ _DAMAGE = (EOFError, gzip.BadGzipFile, zlib.error, lzma.LZMAError, zstandard.Zst
 
 
 class DamagedFile(Exception):  # noqa: N818
-    """The compressed file cannot be read further; caught by whoever knows the line."""
+    """The compressed file cannot be read further; caught where the line is known."""
 
 
 def bare_name(path: Path) -> str:
@@ -59,9 +59,14 @@ def blocks(path: Path, *, size: int = _BLOCK) -> Iterator[bytes]:
 
 def lines(path: Path, bad: BadInput) -> Iterator[str | None]:
     """The lines of a UTF-8 file without their ends (LF or CRLF), None for each bad one, which `bad` has counted."""
+    return lines_in(blocks(path), path, bad)
+
+
+def lines_in(source: Iterator[bytes], path: Path, bad: BadInput) -> Iterator[str | None]:
+    """The lines of UTF-8 text that arrives in blocks, each as soon as its end has arrived; `path` names the text."""
     number = 0
     try:
-        for piece in _whole_lines(_without_mark(path, bad)):
+        for piece in _whole_lines(_without_mark(source, path, bad)):
             good = _decoded(piece)
             if good is None:
                 for raw in piece.split(b"\n"):
@@ -146,9 +151,8 @@ def _zstandard_pieces(path: Path) -> Iterator[bytes]:
         raise EOFError
 
 
-def _without_mark(path: Path, bad: BadInput) -> Iterator[bytes]:
-    """The blocks of a file of UTF-8, without its byte order mark."""
-    source = blocks(path)
+def _without_mark(source: Iterator[bytes], path: Path, bad: BadInput) -> Iterator[bytes]:
+    """The blocks of a UTF-8 text without its byte order mark."""
     first = next(source, b"")
     if not first:
         bad.file(Problem.EMPTY_FILE, path, None, "this file is empty.")

@@ -4,15 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from enum import Enum
+from pathlib import Path
+from shlex import quote
 from typing import Any, NamedTuple
 
+from regard.text.bad_input import BadInput
+from regard.text.corpus import check_command
+from regard.text.files import bare_name
+from regard.text.formats import Reading, tsv
 from regard.text.held_out import HeldOut
-from regard.text.inspection import Inspection, look_like
+from regard.text.inspection import Corpus, Inspection, look_like
 from regard.text.languages import base
 from regard.text.pairs import Languages
 from regard.text.tally import Tally
 
 _WHOLE_FILE = 0  # the line of a place that is a file
+_MANY = 0.2  # of the lines whose language is clear
 
 
 class Gravity(Enum):
@@ -48,10 +55,12 @@ def findings(found: Inspection) -> list[Finding]:
     """Everything that was found, the gravest first."""
     everything = [
         *_bad(found),
-        *_nothing_left(found),
+        *_too_few(found),
         *_named_like_tests(found),
         *_shared(found.held_out),
         *_wrong_languages(found),
+        *_third_languages(found),
+        *_spreadsheet(found),
         *_kinds("dropped", found.cleaning.dropped, "dropped: {}"),
         *_kinds("passed_over", found.bad.not_pairs, "passed over: {}"),
         *_kinds("misplaced", found.misplaced, "{}"),
@@ -67,9 +76,26 @@ def _bad(found: Inspection) -> Iterator[Finding]:
         yield Finding(problem.name.lower(), Gravity.STOPS, problem.label, tally, problem.hint)
 
 
-def _nothing_left(found: Inspection) -> Iterator[Finding]:
-    if not found.cleaning.kept and not found.bad.problems:
+def _too_few(found: Inspection) -> Iterator[Finding]:
+    kept = found.cleaning.kept
+    if not kept and not found.bad.problems:
         yield Finding("nothing_left", Gravity.STOPS, "no sentence pair is left", Tally(found.cleaning.came_in))
+    if kept == 1:
+        advice = "Training holds pairs out for validation, so it needs two at least; to learn a language, thousands."
+        yield Finding("one_pair", Gravity.STOPS, "there is only one sentence pair", Tally(1), advice)
+
+
+def _spreadsheet(found: Inspection) -> Iterator[Finding]:
+    pairs, header = found.cleaning.came_in, found.spreadsheet.header
+    quoted = found.spreadsheet.cells_in_quotes(pairs)
+    if header.count:
+        what = "files whose first line is a header row, which would be trained on as a pair"
+        yield Finding("header_row", Gravity.NOTE, what, header, "Delete the first line.")
+    if quoted.count:
+        gravity = Gravity.WRONG if 2 * quoted.count > pairs else Gravity.NOTE
+        what = "pairs with cells in quotes, as spreadsheets write them; Regard would take the quotes for text"
+        advice = "Export without quotes: in TSV a cell is what stands between tabs, and nothing is escaped."
+        yield Finding("quoted_cells", gravity, what, quoted, advice)
 
 
 def _named_like_tests(found: Inspection) -> Iterator[Finding]:
@@ -104,13 +130,44 @@ def _wrong_languages(found: Inspection) -> Iterator[Finding]:
         tally.add(path, _WHOLE_FILE)
         tally.count += found.kept_in[path] - 1
     for (source, target), tally in by_sides.items():
-        swapped = (source, target) == (base(languages.target), base(languages.source))
-        advice = f"Exchange --source and --target{', or the columns' if found.corpus.columns else ''}."
-        kind, what = ("sides_swapped", "pairs in files whose sides are swapped") if swapped else ("wrong_language", "")
-        what = what or f"pairs in files of other languages: {_instead(source, target, languages)}"
-        yield Finding(
-            kind, Gravity.WRONG, what, tally, advice if swapped else "Check --source, --target and --columns."
+        if (source, target) == (base(languages.target), base(languages.source)):
+            advice = exchanged(found.corpus, tally.places[0][0])
+            what = "pairs in files whose sides are swapped"
+            yield Finding("sides_swapped", Gravity.WRONG, what, tally, f"Exchange them: {advice}")
+        else:
+            what = f"pairs in files of other languages: {_instead(source, target, languages)}"
+            advice = "Check --source, --target and --columns."
+            yield Finding("wrong_language", Gravity.WRONG, what, tally, advice)
+
+
+def exchanged(corpus: Corpus, path: str) -> str:
+    """The command that reads a corpus with its sides exchanged, where `path` is one of its files."""
+    columns, languages = None, corpus.languages
+    if corpus.format == "tsv" or bare_name(Path(path)).lower().endswith(tsv.SUFFIXES):
+        source, target = tsv.order(Path(path), Reading(corpus.languages, BadInput(), corpus.columns))
+        columns = (target + 1, source + 1)
+    else:
+        languages = languages.reversed()
+    return check_command([quote(item) for item in corpus.data], languages, format=corpus.format, columns=columns)
+
+
+def _third_languages(found: Inspection) -> Iterator[Finding]:
+    """Lines in neither language, unless whole files of them were found before."""
+    whole = {
+        (side, language)
+        for _, source, target in look_like(found.files, found.corpus.languages)
+        for side, language in (("source", source), ("target", target))
+    }
+    for (side, language), tally in sorted(found.third.items(), key=lambda item: -item[1].count):
+        if (side, language) in whole:
+            continue
+        many = tally.count > _MANY * found.judged[side]
+        asked = getattr(found.corpus.languages, side)
+        what = f"lines whose {side} looks like {language}, not {asked}"
+        advice = (
+            f"Take them out: a model that is trained on them mixes {language} into its translations." if many else ""
         )
+        yield Finding("third_language", Gravity.WRONG if many else Gravity.NOTE, what, tally, advice)
 
 
 def _instead(source: str | None, target: str | None, languages: Languages) -> str:

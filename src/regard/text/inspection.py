@@ -7,7 +7,7 @@ Memory is bounded but for the fingerprints of pairs, which are 12 to 24 bytes ea
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence, Set
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -18,9 +18,10 @@ from regard.text.direction import Misplaced, WordSides, misplaced
 from regard.text.fingerprints import Fingerprints
 from regard.text.formats import Reading
 from regard.text.held_out import HeldOut, named_like_test_sets
-from regard.text.languages import Profile, words
+from regard.text.languages import Profile, base, judged, words
 from regard.text.oddities import Odd, count_oddities
 from regard.text.pairs import Chunk, Languages, Pair, chunks
+from regard.text.spreadsheets import Spreadsheet
 from regard.text.statistics import SideStatistics
 from regard.text.tally import Tally
 
@@ -60,7 +61,10 @@ class Inspection:
     files: dict[str, Profiles] = field(default_factory=dict)
     kept_in: Counter[str] = field(default_factory=Counter)
     odd: dict[Odd, Tally] = field(default_factory=dict)
+    spreadsheet: Spreadsheet = field(default_factory=Spreadsheet)
     misplaced: dict[Misplaced, Tally] = field(default_factory=dict)
+    third: dict[tuple[str, str], Tally] = field(default_factory=dict)  # by side and language
+    judged: Counter[str] = field(default_factory=Counter)  # lines whose language is clear, by side
     held_out: HeldOut | None = None
     like_tests: tuple[str, ...] = ()
     beside_training: bool = False
@@ -96,6 +100,7 @@ def _count(found: Inspection, settings: CleaningSettings, progress: Progress | N
     sides, seen = WordSides(), Fingerprints()
     for raw in chunks(found.corpus.pairs(found.bad)):
         count_oddities(raw, found.odd)
+        found.spreadsheet.look(raw, found.corpus.languages)
         cleaned = clean(raw, settings)
         if found.held_out:
             found.held_out.look_for(cleaned.chunk)
@@ -132,12 +137,25 @@ def _find_misplaced(
     count = 0
     for raw in chunks(found.corpus.pairs(BadInput(skip=True))):
         for source, target, path, line in clean(raw, settings).chunk.pairs():
-            what = misplaced(source, target, evidence)
+            source_words, target_words = set(words(source)), set(words(target))
+            what = misplaced(source_words, target_words, evidence)
             if what:
                 found.misplaced.setdefault(what, Tally()).add(path, line)
+            _judge(found, "source", source_words, (path, line))
+            _judge(found, "target", target_words, (path, line))
         count += len(raw.lines)
         if progress:
             progress(count)
+
+
+def _judge(found: Inspection, side: str, own: Set[str], place: tuple[str, int]) -> None:
+    """Counts a line whose language is clear, and where it is neither the source nor the target language."""
+    languages = found.corpus.languages
+    language = judged(own, base(getattr(languages, side)))
+    if language:
+        found.judged[side] += 1
+        if language not in map(base, languages):
+            found.third.setdefault((side, language), Tally()).add(*place)
 
 
 def look_like(files: dict[str, Profiles], languages: Languages) -> Sequence[tuple[str, str | None, str | None]]:

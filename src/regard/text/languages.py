@@ -1,6 +1,6 @@
 """What language a text looks like: by its script, and by the small words that every text of a language is full of.
 
-This judges many lines at once, such as a file. Single lines are judged by direction.py.
+This judges many lines at once, such as a file; single lines only by small words, and direction.py judges them by side.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 
@@ -108,6 +108,7 @@ _LONG_CODES = {
 _OTHER_NAMES = {"Cjk": "Han", "Katakana-hiragana": "Katakana"}
 _ENOUGH_WORDS = 300
 _ENOUGH_LETTERS = 1000
+_ENOUGH_SMALL_WORDS = 3  # in a line, all different
 _CLEAR = 0.1  # of all words; running text has 0.2 to 0.4 small words of its language, other languages 0.1 at most
 _NO_SPACES = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff"
 _WORD = re.compile(f"[{_NO_SPACES}]|[^\\W\\d_{_NO_SPACES}]+")
@@ -166,6 +167,17 @@ class Profile:
         if found is None or asked not in _SMALL_WORDS or 2 * self.small_words[asked] >= self.small_words[found]:
             return None
         return found
+
+
+def judged(found: Collection[str], asked: str) -> str | None:
+    """The language that the words of one line look like: the one asked for, another if it is clear, or None."""
+    if asked not in _SMALL_WORDS:
+        return None
+    counts = Counter(language for word in found for language in _languages_of().get(word, ()))
+    if counts[asked]:
+        return asked
+    language, count = max(counts.items(), key=lambda item: (item[1], item[0]), default=("", 0))
+    return language if count >= _ENOUGH_SMALL_WORDS else None
 
 
 def base(code: str) -> str:

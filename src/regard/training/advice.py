@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from regard import shipped
+from regard.text.pairs import Languages
 from regard.text.statistics import SideStatistics
 from regard.tokens.settings import TokeniserSettings
+from regard.training.settings import TrainingSettings
 
 
 class _Size(NamedTuple):
@@ -40,6 +43,7 @@ class Advice(NamedTuple):
     dropout: float
     tokeniser: TokeniserSettings
     reasons: tuple[str, ...]
+    start_from: str | None = None  # a shipped model that is better adapted than a new one trained
 
     @property
     def vocabulary(self) -> int:
@@ -57,7 +61,13 @@ class Advice(NamedTuple):
         }
 
 
-def advise(pairs: int, *, source: SideStatistics | None = None, target: SideStatistics | None = None) -> Advice:
+def advise(
+    pairs: int,
+    *,
+    source: SideStatistics | None = None,
+    target: SideStatistics | None = None,
+    languages: Languages | None = None,
+) -> Advice:
     """What to train on so many pairs whose sides are like this; sentences, where nothing is known of them."""
     size = next(size for size in _SIZES if pairs < size.below)
     reasons = [
@@ -66,15 +76,49 @@ def advise(pairs: int, *, source: SideStatistics | None = None, target: SideStat
         else f"{pairs:,} pairs are enough for the paper's base model; try big if the machine allows it",
         f"dropout {size.dropout}: the fewer the pairs, the more of it",
     ]
+    known = _shipped_for(languages) if languages and pairs < _FEW else None
     if pairs < _FEW:
-        reasons.append("so few pairs teach little of a language: find more, or start from a model that knows it")
+        adapt = f"the model {known}, which knows it: --from {known}" if known else "a model that knows it: --from MODEL"
+        reasons.append(f"so few pairs teach little of a language: find more, or adapt {adapt}")
     kinds = [_kind(side) for side in (source, target)]
     if kinds == ["subwords", "subwords"]:
         reasons.append(f"a vocabulary of {size.vocabulary:,} subwords, so that each is seen often enough to be learnt")
     for kind, side, name in zip(kinds, (source, target), ("source", "target"), strict=True):
         if kind != "subwords":
             reasons.append(_KINDS["split" if side and side.split_already else kind].format(name))
-    return Advice(size.preset, size.dropout, _tokeniser(kinds, (source, target), size.vocabulary), tuple(reasons))
+    tokeniser = _tokeniser(kinds, (source, target), size.vocabulary)
+    return Advice(size.preset, size.dropout, tokeniser, tuple(reasons), known)
+
+
+def suitable_vocabulary(count: int, own: int) -> tuple[int, str] | None:
+    """A smaller vocabulary than a preset's own for a corpus of few pairs, and the reason; None where its own suits."""
+    largest = _SIZES[-2].below
+    size = next(size for size in _SIZES if count < size.below)
+    if count >= largest or size.vocabulary >= own:
+        return None
+    reason = f"{count:,} pairs: a vocabulary of {size.vocabulary:,}, since the preset's {own:,} is for more text"
+    return size.vocabulary, f"{reason}; --set tokeniser.vocabulary={own} takes the preset's"
+
+
+def warnings(training: TrainingSettings) -> list[str]:
+    """What is unlikely to be meant, as sentences."""
+    steps, warmup = training.steps, training.warmup
+    if training.schedule == "constant" or warmup <= steps:
+        return []
+    low = f"Warning: {steps:,} steps are fewer than the {warmup:,} of the warm-up, so the learning rate stays low."
+    mend = f"Train for more steps, or shorten the warm-up: --set training.warmup={max(1, steps // 4)}"
+    return [f"{low}\n  {mend}"]
+
+
+def _shipped_for(languages: Languages) -> str | None:
+    """The shipped model that translates these languages."""
+    from regard.modelfolder import read_description
+
+    for name in shipped.names():
+        known = read_description(name).languages
+        if languages.of(Languages(known.get("source", ""), known.get("target", ""))):
+            return name
+    return None
 
 
 def _kind(side: SideStatistics | None) -> str:

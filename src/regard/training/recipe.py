@@ -112,9 +112,16 @@ def merged(*layers: Tables) -> Tables:
     return tables
 
 
-def put_together(layers: Sequence[Tables], *, where: str) -> Recipe:
-    """The recipe, checked; all that is wrong with it is told at once."""
-    return Recipe.read(merged(*layers), where=where)
+def put_together(layers: Sequence[Tables], *, where: str, malformed: Sequence[str] = ()) -> Recipe:
+    """The recipe, checked; everything that is wrong is reported at once, with the settings that are `malformed`."""
+    listed = "".join(f"\n  {problem}" for problem in malformed)
+    try:
+        recipe = Recipe.read(merged(*layers), where=where)
+    except SettingsError as error:
+        raise SettingsError(f"{error}{listed}") from None
+    if malformed:
+        raise SettingsError(f"{where}: these settings are not right:{listed}")
+    return recipe
 
 
 def with_paths(tables: Tables, languages: Mapping[str, Any]) -> Tables:
@@ -139,19 +146,19 @@ def _whole(path: str, codes: Mapping[str, str]) -> str:
     return str(Path(os.environ.get("REGARD_DATA", "")) / path)
 
 
-def parsed(settings: Sequence[str]) -> Tables:
-    """`training.steps=100` as tables; a value that is not TOML is a string."""
+def parsed(settings: Sequence[str]) -> tuple[Tables, list[str]]:
+    """`training.steps=100` as tables, and a message for each malformed setting; what is not TOML is a string."""
     tables: Tables = {}
+    malformed = []
     for setting in settings:
         path, equals, value = setting.partition("=")
         table, dot, name = path.strip().partition(".")
         if not (equals and dot and table and name):
-            raise SettingsError(
-                f"--set {setting}: this is not of the form table.key=value, such as training.steps=1000"
-            )
+            malformed.append(f"--set {setting}: this is not of the form table.key=value, such as training.steps=1000")
+            continue
         try:
             parsed = tomllib.loads(f"value = {value}")["value"]
         except tomllib.TOMLDecodeError:
             parsed = value.strip()
         tables.setdefault(table, {})[name] = parsed
-    return tables
+    return tables, malformed

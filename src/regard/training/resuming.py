@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
@@ -21,7 +21,7 @@ from regard.batches.corpus import StoredCorpus
 from regard.errors import SettingsError, TrainingError
 from regard.text.files import replacing
 from regard.training.corpora import Corpora
-from regard.training.recipe import Recipe, Tables, merged
+from regard.training.recipe import Recipe, Tables, merged, put_together
 from regard.training.surroundings import Surroundings
 
 RECIPE, BEGAN = "recipe.json", "began.json"
@@ -85,10 +85,10 @@ def stored(work: Path, given: Tables, preset: str | None) -> tuple[str | None, T
     return preset or _read_began(work).get("preset"), merged(read_recipe(work).table(), given)
 
 
-def changed(work: Path, given: Tables, preset: str | None) -> Recipe:
+def changed(work: Path, given: Tables, preset: str | None, malformed: Sequence[str] = ()) -> Recipe:
     """The settings of the run with those that were `given` on going on, which are refused where they may not change."""
     before = read_recipe(work)
-    now = Recipe.read(merged(before.table(), given), where="--resume")
+    now = put_together([before.table(), given], where="--resume", malformed=malformed)
     began = _read_began(work).get("preset")
     problems = _differences(before, now)
     if preset and began and preset != began:

@@ -9,13 +9,14 @@ from threading import Event as Flag
 from typing import Any
 
 from regard import presets
-from regard.batches.gathering import gathered
+from regard.batches.gathering import Gathered, gathered
 from regard.batches.preparation import Source
 from regard.caches import cache_folder
 from regard.devices import device_for
 from regard.errors import SettingsError, TrainingError
+from regard.text.pairs import Languages
 from regard.training.adapting import own_tables
-from regard.training.advice import advise
+from regard.training.advice import advise, suitable_vocabulary, warnings
 from regard.training.command import command_line, tables_of
 from regard.training.distribution import own_card, processes, restarted
 from regard.training.events import Event, Journal, View
@@ -88,8 +89,8 @@ def train(
         checked, reasons = team.share(found)
         with view(checked.training) if view and team.first else nullcontext() as watching:
             journal = Journal(folder / METRICS, watching, also_tell) if team.first else Journal(None, None)
-            for reason in reasons:
-                journal.say(reason)
+            for sentence in (*reasons, *warnings(checked.training)):
+                journal.say(sentence)
             around = Surroundings(folder, chosen, team, journal, stop or Flag(), command_line(data, options))
             return run(checked, around, reasons=reasons, resume=goes_on, changed_data=changed_data)
 
@@ -105,32 +106,33 @@ def _recipe(
             "  Go on with it by --resume, or choose another --out."
         )
     named, tables = read_file(Path(recipe)) if recipe else (None, {})
-    given = merged(with_paths(tables, options["data"]), parsed(settings), options)
+    from_options, malformed = parsed(settings)
+    given = merged(with_paths(tables, options["data"]), from_options, options)
     named = named if preset == "auto" else preset
     if begun:
-        return changed(work, given, named), []
+        return changed(work, given, named, malformed), []
     if goes_on and "files" not in given["data"]:
         named, given = stored(work, given, named)
-    preset, checked, reasons = _new(given, named, where=recipe)
+    preset, checked, reasons = _new(given, named, where=recipe, malformed=malformed)
     clear(folder, METRICS, f"training/{TEXTS}")
     write_recipe(work, checked)
     write_preset(work, preset)
     return checked, reasons
 
 
-def _new(given: Tables, preset: str | None, *, where: str | Path | None) -> tuple[str, Recipe, list[str]]:
+def _new(
+    given: Tables, preset: str | None, *, where: str | Path | None, malformed: Sequence[str]
+) -> tuple[str, Recipe, list[str]]:
     """The preset and the recipe of a new run, and the reasons for what was chosen."""
     _check_data(given.get("data", {}))
-    chosen: Tables = {}
-    reasons: list[str] = []
+    where = str(where or f"preset {preset or 'auto'!r} and options")
+    own = own_tables(given["data"]["adapt"], given) if given["data"].get("adapt") else {}
+    first = presets.load(preset or "base").tables
     if preset is None:
-        data = DataSettings.read(given.get("data", {}), where=str(where or "options"))
-        preset, chosen, reasons = _automatic(data)
-    adapt = given["data"].get("adapt")
-    if adapt:
-        chosen = own_tables(adapt, given)
-    layers = [presets.load(preset).tables, chosen, given]
-    return preset, put_together(layers, where=str(where or f"preset {preset!r} and options")), reasons
+        first = first | {"tokeniser": {}}  # another kind may be chosen, with other options
+    checked = put_together([first, own, given], where=where, malformed=malformed)  # before the corpus is read
+    preset, chosen, reasons = _automatic(checked.data) if preset is None else _named(preset, given, checked)
+    return preset, put_together([presets.load(preset).tables, chosen, own, given], where=where), reasons
 
 
 def _check_data(data: dict[str, Any]) -> None:
@@ -150,7 +152,31 @@ def _automatic(data: DataSettings) -> tuple[str, Tables, list[str]]:
             {},
             [f"The model {data.adapt} is adapted: a low rate that stays, and its own tokeniser and size."],
         )
-    read = Source(
+    text = _gathered(data)
+    source, target = text.statistics()
+    languages = Languages(data.source, data.target)
+    advice = advise(text.pairs, source=source, target=target, languages=languages)
+    tables: Tables = {
+        "model": {"dropout": advice.dropout},
+        "tokeniser": advice.tokeniser.model_dump(mode="json", exclude_none=True),
+    }
+    return advice.preset, tables, [f"{reason[:1].upper()}{reason[1:]}." for reason in advice.reasons]
+
+
+def _named(preset: str, given: Tables, checked: Recipe) -> tuple[str, Tables, list[str]]:
+    """The preset that was named, with a vocabulary that suits the corpus unless the tokeniser was chosen."""
+    if checked.data.adapt or {"kind", "vocabulary"} & given.get("tokeniser", {}).keys():
+        return preset, {}, []
+    suitable = suitable_vocabulary(_gathered(checked.data).pairs, checked.tokeniser.vocabulary)
+    if suitable is None:
+        return preset, {}, []
+    vocabulary, reason = suitable
+    return preset, {"tokeniser": {"vocabulary": vocabulary}}, [f"{reason}."]
+
+
+def _gathered(data: DataSettings) -> Gathered:
+    """The text, read once for all that follows."""
+    source = Source(
         data=data.files,
         source=data.source,
         target=data.target,
@@ -158,11 +184,4 @@ def _automatic(data: DataSettings) -> tuple[str, Tables, list[str]]:
         columns=data.columns,
         skip_bad=data.skip_bad,
     )
-    text = gathered(read, cache_folder())
-    source, target = text.statistics()
-    advice = advise(text.pairs, source=source, target=target)
-    tables: Tables = {
-        "model": {"dropout": advice.dropout},
-        "tokeniser": advice.tokeniser.model_dump(mode="json", exclude_none=True),
-    }
-    return advice.preset, tables, [f"{reason[:1].upper()}{reason[1:]}." for reason in advice.reasons]
+    return gathered(source, cache_folder())

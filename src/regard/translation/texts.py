@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
+from typing import Any
 
+from regard.errors import TextError
 from regard.search import SearchSettings
 from regard.search.request import Phrase
 from regard.text.words import word_spans
@@ -104,6 +106,27 @@ class Texts:
             constraints_met=all(found.constraints_met for found in chosen),
             lost=tuple(string for found in chosen for string in found.lost),
         )
+
+
+def strings(texts: Any) -> Iterator[str]:
+    """The texts one by one. What is not a text, or not several, is refused."""
+    if isinstance(texts, bytes | bytearray) or not isinstance(texts, Iterable):
+        raise TextError(f"{_named(texts)} cannot be translated.\n  Give a string, or several in a list.")
+    return _checked(texts)
+
+
+def _checked(texts: Iterable[Any]) -> Iterator[str]:
+    for number, text in enumerate(texts):
+        if not isinstance(text, str):
+            raise TextError(f"text {number}: {_named(text)} cannot be translated.\n  Give strings.")
+        yield text
+
+
+def _named(value: object) -> str:
+    """`5, which is of the type int`; the type alone where the value is long."""
+    shown = repr(value)
+    kind = f"of the type {type(value).__name__}"
+    return f"{shown}, which is {kind}," if len(shown) <= 40 else f"a value {kind}"
 
 
 def _ranked(found: Sequence[Sequence[Found]], search: SearchSettings) -> list[list[Found]]:

@@ -27,7 +27,7 @@ from regard.translation.forced import Forced, aligning
 from regard.translation.glossary import Glossary
 from regard.translation.protection import Protection
 from regard.translation.segments import Segmenter
-from regard.translation.texts import Asked, Texts
+from regard.translation.texts import Asked, Texts, strings
 from regard.translation.translation import Alternative, Scored, Translation
 
 if TYPE_CHECKING:
@@ -163,7 +163,7 @@ class Translator:
             glossary=Glossary(glossary) if glossary else None,
             prefix=tuple(self.tokenisers.target.encode(prefix)),
         )
-        return self._streamed(iter(texts), asked, window)
+        return self._streamed(strings(texts), asked, window)
 
     @overload
     def score(self, sources: str, targets: str) -> Scored: ...  # type: ignore[overload-overlap]

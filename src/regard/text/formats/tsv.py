@@ -39,7 +39,7 @@ def read(paths: Sequence[Path], reading: Reading) -> Iterator[Pair]:
     """The pairs of a file, a line each."""
     (path,) = paths
     name, bad = str(path), reading.bad
-    source, target = _order(path, reading)
+    source, target = order(path, reading)
     expected = 0 if reading.columns else 2
     for number, line in enumerate(lines(path, bad), start=1):
         if line is None:
@@ -53,16 +53,7 @@ def read(paths: Sequence[Path], reading: Reading) -> Iterator[Pair]:
             _complain(len(cells), path, number, bad, columns=reading.columns)
 
 
-def write(path: Path, pairs: Iterable[Pair], languages: Languages) -> None:
-    """One line a pair, the source first unless the name of the file says the reverse."""
-    reverse = _said(path, languages) is False
-    with replacing(path) as file:
-        for number, pair in enumerate(pairs, start=1):
-            cells = (pair.target, pair.source) if reverse else (pair.source, pair.target)
-            file.write(encoded_line(cells, path, number))
-
-
-def _order(path: Path, reading: Reading) -> tuple[int, int]:
+def order(path: Path, reading: Reading) -> tuple[int, int]:
     """The columns of source and target, from 0: as asked for, as the name of the file says, or the source first."""
     if reading.columns:
         source, target = reading.columns
@@ -72,6 +63,15 @@ def _order(path: Path, reading: Reading) -> tuple[int, int]:
             )
         return source - 1, target - 1
     return (1, 0) if _said(path, reading.languages) is False else (0, 1)
+
+
+def write(path: Path, pairs: Iterable[Pair], languages: Languages) -> None:
+    """One line a pair, the source first unless the name of the file says the reverse."""
+    reverse = _said(path, languages) is False
+    with replacing(path) as file:
+        for number, pair in enumerate(pairs, start=1):
+            cells = (pair.target, pair.source) if reverse else (pair.source, pair.target)
+            file.write(encoded_line(cells, path, number))
 
 
 def _said(path: Path, languages: Languages) -> bool | None:

@@ -15,7 +15,7 @@ from pathlib import Path
 from random import Random
 from typing import Any, cast
 
-from regard.caches import cache_folder
+from regard.caches import cache_folder, make_writable
 from regard.errors import SettingsError
 from regard.exchange.ctranslate2 import QUANTIZATIONS, convert, library, positions_of
 from regard.files import new_folder
@@ -100,6 +100,7 @@ def build(
     folder = cache_folder() / "ctranslate2" / _key(loaded, tokenisers, compute_type)
     verdict = _read(folder)
     if verdict is None:
+        make_writable(folder.parent)
         with new_folder(folder) as new:
             convert(loaded, tokenisers, new, quantization=compute_type)
             _refuse_if_it_kills(new, compute_type)
