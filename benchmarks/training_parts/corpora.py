@@ -85,16 +85,21 @@ def padded(corpus: StoredCorpus, tokens: int, *, most: int) -> list[Batch]:
     """
     draw = np.random.default_rng(3)
     order = draw.permutation(len(corpus))
-    size = POOL * tokens // int(corpus.target.lengths.mean())
+    size = POOL * tokens // int(corpus.streams["target"].lengths.mean())
     groups: list[Numbers] = []
     for first in range(0, len(order), size):
         pool = order[first : first + size]
-        pool = pool[np.argsort(np.maximum(corpus.source.lengths[pool], corpus.target.lengths[pool]), kind="stable")]
-        cut = np.flatnonzero(np.diff(corpus.target.lengths[pool].cumsum(dtype=np.int64) // tokens)) + 1
+        pool = pool[
+            np.argsort(
+                np.maximum(corpus.streams["source"].lengths[pool], corpus.streams["target"].lengths[pool]),
+                kind="stable",
+            )
+        ]
+        cut = np.flatnonzero(np.diff(corpus.streams["target"].lengths[pool].cumsum(dtype=np.int64) // tokens)) + 1
         groups += np.split(pool, cut)[:-1] or [pool]
     chosen = draw.permutation(len(groups))[:most]
     batches = [_padded_batch(corpus, groups[number]) for number in chosen]
-    return sorted(batches, key=lambda batch: batch.source.tokens.shape == batch.labels.shape)
+    return sorted(batches, key=lambda batch: batch.streams["source"].tokens.shape == batch.labels.shape)
 
 
 def _padded_batch(corpus: StoredCorpus, pairs: Numbers) -> Batch:

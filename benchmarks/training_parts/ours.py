@@ -13,6 +13,7 @@ from regard.batches.corpus import StoredCorpus
 from regard.batches.loader import Loader, LoaderSettings
 from regard.batches.rows import Batch
 from regard.models.transformer import ARCHITECTURE, Transformer, TransformerSettings
+from regard.tasks.translation import TASK
 from regard.training.distribution import Processes
 from regard.training.optimisation import Optimisation
 from regard.training.precision import precision_for
@@ -44,7 +45,7 @@ class Done(NamedTuple):
     def on(cls, batch: Batch) -> Done:
         """For a step on this batch."""
         real = [int(torch.count_nonzero(side.segments)) for side in batch[:2]]
-        return cls(batch.tokens, sum(real), batch.source.tokens.numel() + batch.labels.numel())
+        return cls(batch.tokens, sum(real), batch.streams["source"].tokens.numel() + batch.labels.numel())
 
 
 Step = Callable[[], Done]
@@ -93,7 +94,7 @@ def optimisation(
 
 
 def loader(corpus: StoredCorpus, tokens: int) -> Loader:
-    return Loader(corpus, LoaderSettings(batch_tokens=tokens, row_lengths=(ROW,)))
+    return Loader(corpus, LoaderSettings(batch_tokens=tokens, row_lengths=(ROW,)), TASK)
 
 
 def program(settings: TransformerSettings, corpus: StoredCorpus, scale: Scale) -> Step:

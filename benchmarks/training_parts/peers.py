@@ -56,7 +56,7 @@ class TorchTransformer(nn.Module):
         return vectors
 
     def forward(self, batch: Batch) -> Tensor:
-        length = batch.target.tokens.size(1)
+        length = batch.streams["target"].tokens.size(1)
         source, target = (self.embedded(side.tokens, self.positions[: side.tokens.size(1)]) for side in batch[:2])
         no_source, no_target = (side.segments == 0 for side in batch[:2])
         states = self.layers(
@@ -113,8 +113,8 @@ class Marian(nn.Module):
 
     def forward(self, batch: Batch) -> Tensor:
         logits: Tensor = self.model(
-            input_ids=batch.source.tokens, attention_mask=batch.source.segments, use_cache=False,
-            decoder_input_ids=batch.target.tokens,
+            input_ids=batch.streams["source"].tokens, attention_mask=batch.streams["source"].segments, use_cache=False,
+            decoder_input_ids=batch.streams["target"].tokens,
         ).logits  # fmt: skip
         return logits
 
@@ -135,7 +135,7 @@ class WithLoss(nn.Module):
         self.model, self.loss = model, MeanLoss()
 
     def forward(self, batch: Batch) -> Tensor:
-        labels, segments = batch.labels, batch.target.segments
+        labels, segments = batch.labels, batch.streams["target"].segments
         if self.model.length_first:
             labels, segments = labels.transpose(0, 1), segments.transpose(0, 1)
         mean: Tensor = self.loss(self.model(batch), labels, segments)

@@ -37,6 +37,7 @@ DESCRIPTION = "regard.json"
 WEIGHTS = "weights.safetensors"
 TOKENISER = "tokeniser"
 CARD = "README.md"
+DEFAULT_TASK = "translation"
 
 _FILE_NAME = re.compile(rf"{re.escape(WEIGHTS)}|{TOKENISER}/[A-Za-z0-9_][A-Za-z0-9_.-]*")
 _COPY_AGAIN = "Copy the folder again from where it came, or train it again."
@@ -60,6 +61,7 @@ class Description(Settings):
     training: dict[str, Any] = Field(default_factory=dict)  # data, counts, command
     scores: dict[str, Any] = Field(default_factory=dict)  # metric with signature -> value
     stored_as: str = "float32"  # the numbers on disk; they are computed with in float32
+    task: str = DEFAULT_TASK  # left out where it is this one, so that older versions can read the folder
     files: dict[str, Stored]
 
 
@@ -84,6 +86,7 @@ def save(
     tokeniser: Mapping[str, bytes] | None = None,
     card: str = "",
     stored_as: str = "float32",
+    task: str = DEFAULT_TASK,
     beside_others: bool = False,
 ) -> None:
     """Writes the model folder, whole or not at all; one that is there already is replaced, anything else is not.
@@ -105,9 +108,11 @@ def save(
         training=dict(training or {}),
         scores=dict(scores or {}),
         stored_as=stored_as,
+        task=task,
         files={name: Stored(bytes=len(content), sha256=_sha256(content)) for name, content in contents.items()},
     )
-    contents[DESCRIPTION] = _sealed(description.model_dump(mode="json"))
+    exclude = {"task"} if task == DEFAULT_TASK else None
+    contents[DESCRIPTION] = _sealed(description.model_dump(mode="json", exclude=exclude))
     contents[CARD] = (card or _plain_card(folder.name, description, model)).encode()
     if beside_others:
         _write_beside(folder, contents)

@@ -12,9 +12,9 @@ import torch
 import regard
 from baselines import MODELS, model
 from regard import modelfolder, models, presets
-from regard.batches.rows import batch_of
 from regard.errors import LengthError, SettingsError
 from regard.search import SearchSettings
+from regard.tasks.translation import batch_of
 from regard.training.recipe import Recipe, parsed, put_together, read_file
 from runs import TRAINING, corpus, run
 from small import padded

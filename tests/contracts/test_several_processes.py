@@ -9,15 +9,15 @@ import torch
 from torch import Tensor, distributed
 
 from regard import SettingsError
-from regard.batches.corpus import store
 from regard.batches.loader import Loader, LoaderSettings
+from regard.tasks.translation import TASK
 from regard.training import distribution
 from regard.training.distribution import Processes, card_for, own_card
 from regard.training.optimisation import Optimisation
 from regard.training.precision import Precision
 from regard.training.settings import TrainingSettings
 from runs import command, corpus, environment, events
-from small import transformer
+from small import store, transformer
 
 
 @pytest.mark.parametrize(("processes", "cards"), [(1, 1), (2, 2), (2, 8), (8, 8)])
@@ -75,7 +75,7 @@ def test_a_step_makes_one_reduction_for_gradients_losses_and_flags(
     monkeypatch.setattr(distribution.distributed, "all_reduce", all_reduce)
     pairs = [([2 + n % 9] * (n % 4 + 1), [2 + n % 7] * (n % 5 + 1)) for n in range(60)]
     stored = store(tmp_path / "corpus", pairs, begin=0, end=1, vocabulary=23)
-    batch, _ = next(Loader(stored, LoaderSettings(batch_tokens=48, row_lengths=(16,))).batches())
+    batch, _ = next(Loader(stored, LoaderSettings(batch_tokens=48, row_lengths=(16,)), TASK).batches())
     alone, grouped = optimisation(Processes()), optimisation(Processes(0, 2, grouped=True))
     one = alone.step(batch, number=1, rate=0.0, flags=[True, False])
     both = grouped.step(batch, number=1, rate=0.0, flags=[True, False])

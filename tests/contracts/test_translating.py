@@ -10,8 +10,8 @@ import torch
 
 import regard
 from regard import ModelFolderError, TextError
-from regard.batches.rows import batch_of
 from regard.search import SearchSettings
+from regard.tasks.translation import batch_of
 from regard.translation.translator import Translator
 from runs import corpus, environment, run
 

@@ -24,10 +24,10 @@ def test_step_by_step_is_what_forward_gives(name: str, batch: list[Any]) -> None
     small, rows = model(name, dtype=torch.float32), padded(batch)
     with torch.no_grad():
         expected = small(rows)
-    state = small.start(small.encode(rows.source))
-    for t in range(rows.target.tokens.size(1)):
-        logits, state = small.step(rows.target.tokens[:, t], state)
-        real = rows.target.segments[:, t] != 0
+    state = small.start(small.encode(rows.streams["source"]))
+    for t in range(rows.streams["target"].tokens.size(1)):
+        logits, state = small.step(rows.streams["target"].tokens[:, t], state)
+        real = rows.streams["target"].segments[:, t] != 0
         torch.testing.assert_close(logits[real], expected[real, t], rtol=0, atol=2e-5)
 
 

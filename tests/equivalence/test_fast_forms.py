@@ -32,7 +32,7 @@ def without_dropout(plain: Any) -> Any:
 
 
 def logits_and_gradients(model: Any, batch: Any) -> list[Tensor]:
-    real = batch.target.segments != 0
+    real = batch.streams["target"].segments != 0
     logits = model(batch)[real]
     torch.manual_seed(1)
     wanted = torch.randn_like(logits)

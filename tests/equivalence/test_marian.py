@@ -55,11 +55,11 @@ def assert_equal_logits(ours: Transformer, theirs: Any) -> None:
     with torch.no_grad():
         mine = ours(batch)
         other = theirs(
-            input_ids=batch.source.tokens,
-            attention_mask=(batch.source.segments != 0).long(),
-            decoder_input_ids=batch.target.tokens,
+            input_ids=batch.streams["source"].tokens,
+            attention_mask=(batch.streams["source"].segments != 0).long(),
+            decoder_input_ids=batch.streams["target"].tokens,
         ).logits
-    real = batch.target.segments != 0
+    real = batch.streams["target"].segments != 0
     torch.testing.assert_close(mine[real], other[real], rtol=0, atol=1e-9)
 
 

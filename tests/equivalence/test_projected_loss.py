@@ -131,7 +131,7 @@ class PlainLossOf(LossOf):
     def forward(self, batch: Batch) -> Losses:
         states = self.model.states(batch)
         smoothed, likelihood = smoothed_cross_entropy(self.model.logits(states), batch.labels, self.label_smoothing)
-        real = batch.target.segments != 0
+        real = batch.streams["target"].segments != 0
         return Losses((smoothed * real).sum(), (likelihood * real).sum())
 
 

@@ -17,10 +17,10 @@ def test_step_by_step_is_what_forward_gives(batch: list[Any], settings: dict[str
     rows = padded(batch)
     with torch.no_grad():
         expected = model(rows)
-    state = model.start(model.encode(rows.source))
-    for t in range(rows.target.tokens.size(1)):
-        logits, state = model.step(rows.target.tokens[:, t], state)
-        real = rows.target.segments[:, t] != 0
+    state = model.start(model.encode(rows.streams["source"]))
+    for t in range(rows.streams["target"].tokens.size(1)):
+        logits, state = model.step(rows.streams["target"].tokens[:, t], state)
+        real = rows.streams["target"].segments[:, t] != 0
         torch.testing.assert_close(logits[real], expected[real, t], rtol=0, atol=1e-5)
 
 

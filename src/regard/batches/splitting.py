@@ -1,4 +1,4 @@
-"""Holding pairs out of a corpus, so that no sentence of the source stands on both sides."""
+"""Holding examples out of a corpus, so that no sentence of its first stream is in both parts."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ _BLOCK = 1 << 18
 
 
 def hold_out(corpus: StoredCorpus, *, count: int, seed: int) -> tuple[StoredCorpus, StoredCorpus]:
-    """The corpus without some pairs, and these, at most `count`; pairs with the source of one of these are gone."""
+    """The corpus without some examples, and these, at most `count`; others that begin like one of these are gone."""
     pairs = len(corpus)
-    marks = _source_marks(corpus)
+    marks = _marks(corpus)
     chosen = np.sort(shuffled(np.arange(min(count, pairs)), count=pairs, key=(seed, "held out")))
     rest = np.flatnonzero(~np.isin(marks, marks[chosen]))
     return corpus.take(rest), corpus.take(chosen)
 
 
-def _source_marks(corpus: StoredCorpus) -> NDArray[np.uint64]:
-    side = corpus.source
+def _marks(corpus: StoredCorpus) -> NDArray[np.uint64]:
+    side = next(iter(corpus.streams.values()))
     marks = np.zeros(len(corpus), dtype=np.uint64)
     for first in range(0, len(corpus), _BLOCK):
         lengths = side.lengths[first : first + _BLOCK]

@@ -11,13 +11,14 @@ from typing import Any
 
 import torch
 
-from regard.batches.rows import batch_of, rows_of
+from regard.batches.rows import rows_of
 from regard.errors import SettingsError, TextError
 from regard.insight.attention import Attention
 from regard.insight.capture import Head, merged, watch, without
 from regard.insight.words import tokens_of
 from regard.models.protocols import Lookup, Model
 from regard.search import Request, SearchSettings, build, decode
+from regard.tasks.translation import batch_of
 from regard.tokens import Tokenisers
 from regard.translation.engines.engine import Engine
 

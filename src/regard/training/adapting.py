@@ -18,14 +18,14 @@ from regard.tokens import Tokenisers
 from regard.training.recipe import Tables
 
 _MAY_CHANGE = "dropout"
-_VOCABULARIES = ("source_vocabulary", "target_vocabulary")
 
 
 def own_tables(name: str, given: Tables) -> Tables:
     """The tables [model] and [tokeniser] of the model that is adapted; what was `given` otherwise is told."""
     description, files = modelfolder.read_description(name), modelfolder.read_tokeniser(name)
     own = {"architecture": description.architecture, **_settings(description, {}).table()}
-    model = {key: value for key, value in own.items() if key not in _VOCABULARIES}
+    sizes = models.architecture(description.architecture).vocabularies.values()
+    model = {key: value for key, value in own.items() if key not in sizes}
     tokeniser = Tokenisers.from_files(files).settings if files else None
     tables: Tables = {"model": model, "tokeniser": tokeniser.table() if tokeniser else {}}
     for table, values in tables.items():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -135,7 +135,7 @@ class Optimisation:
         self.adam.zero_grad()
         return update
 
-    def try_shapes(self, shapes: Mapping[int, int], *, longest: int) -> None:
+    def try_shapes(self, shapes: Mapping[int, int], *, longest: int, streams: Iterable[str]) -> None:
         """Runs a full batch of every shape, rows by their length, the longest first: memory runs out now or never.
 
         `longest` is the number of tokens of the corpus's longest sentence.
@@ -147,7 +147,8 @@ class Optimisation:
             )
             side = Rows(ones, segments, positions)
             self._seed(0)
-            self._compiled_or_plain(Batch(side, side, ones, ones.numel()))
+            everywhere = torch.ones_like(ones, dtype=torch.bool)
+            self._compiled_or_plain(Batch(dict.fromkeys(streams, side), ones, everywhere, ones.numel()))
             self.adam.zero_grad()
 
     def moments(self) -> dict[str, Tensor]:

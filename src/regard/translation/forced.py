@@ -11,11 +11,12 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from regard.batches.rows import Batch, by_length, rows_of
+from regard.batches.rows import Batch, by_length
 from regard.errors import SettingsError
 from regard.insight.capture import watch
 from regard.models.protocols import AttentionName, Model, Observable
 from regard.search import combine
+from regard.tasks.translation import batch_of
 from regard.tokens import Tokenisers
 
 Pair = tuple[Sequence[int], Sequence[int]]  # the ids of a source and of its target, without their ends
@@ -60,11 +61,9 @@ class Forced:
         return [found[number] for number in range(len(pairs))]
 
     def _batch(self, pairs: Sequence[Pair]) -> Batch:
-        source_end, target = self._tokenisers.source.end, self._tokenisers.target
-        read = rows_of([[[target.begin, *said]] for _, said in pairs])
-        labels = rows_of([[[*said, target.end]] for _, said in pairs]).tokens
-        sources = rows_of([[[*source, source_end]] for source, _ in pairs])
-        return Batch(sources, read, labels, sum(len(said) + 1 for _, said in pairs)).to(self._device)
+        source, target = self._tokenisers.source, self._tokenisers.target
+        rows = [[pair] for pair in pairs]
+        return batch_of(rows, begin=target.begin, end=target.end, source_end=source.end).to(self._device)
 
 
 class _Some:
