@@ -150,9 +150,8 @@ def filled(batches: list[Batch]) -> str:
     """How full the batches are of real tokens, on both sides."""
     source = sum(int((batch.streams["source"].segments != 0).sum()) for batch in batches)
     target = sum(batch.tokens for batch in batches)
-    places = [
-        sum(side.numel() for side in sides) for sides in zip(*((b.streams["source"].tokens, b.labels) for b in batches))
-    ]
+    sides = zip(*((batch.streams["source"].tokens, batch.labels) for batch in batches), strict=True)
+    places = [sum(tensor.numel() for tensor in side) for side in sides]
     return f"{source / places[0]:.0%} full of source tokens and {target / places[1]:.0%} of target tokens"
 
 
