@@ -209,7 +209,9 @@ def _lines(
         texts = (line.rstrip("\r\n") for line in sys.stdin)
     sys.stdout.reconfigure(encoding="utf-8", newline="\n")  # type: ignore[union-attr]
     window = 1 if not files and sys.stdin.isatty() else 512  # a person is not to wait for that many lines
-    stream = translator.stream(texts, search=search, window=window, alignment=alignment, glossary=glossary)
+    stream = translator.stream(
+        texts, search=search, window=window, alignment=alignment, logprobs=as_json, glossary=glossary
+    )
     with _bar("lines", shown=bool(files) and not sys.stdout.isatty()) as progress:
         for number, found in enumerate(stream, start=1):
             print(_shown(number, found, alignment=alignment, as_json=as_json), flush=True)  # noqa: T201

@@ -68,7 +68,7 @@ def opened(loaded: Loaded, *, compute_type: str) -> tuple[CTranslate2Engine, Ver
             "  Use device = 'cpu', or engine = 'torch'."
         )
     (member,) = loaded.members
-    ours = TorchEngine(member.model, loaded.tokenisers, device=loaded.device)
+    ours = TorchEngine(member.model, loaded.tokenisers, device=loaded.device, lock=loaded.lock)
     return build(member, loaded.tokenisers, fallback=ours, compute_type=compute_type)
 
 
@@ -100,18 +100,20 @@ def build(
 
     folder = cache_folder() / "ctranslate2" / _key(loaded, tokenisers, compute_type)
     verdict = _read(folder)
-    if verdict is None:
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        partial = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", suffix=".partial", dir=folder.parent))
-        try:
-            convert(loaded, tokenisers, partial, quantization=compute_type)
-            _refuse_if_it_kills(partial, compute_type)
-            verdict = compare(engine(partial), fallback, tokenisers)
-            _describe(partial, verdict)
-            _put(partial, folder)
-        finally:
-            shutil.rmtree(partial, ignore_errors=True)
-    return engine(folder), verdict
+    if verdict is not None:
+        return engine(folder), verdict
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    partial = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", suffix=".partial", dir=folder.parent))
+    try:
+        convert(loaded, tokenisers, partial, quantization=compute_type)
+        _refuse_if_it_kills(partial, compute_type)
+        opened_once = engine(partial)
+        verdict = compare(opened_once, fallback, tokenisers)
+        _describe(partial, verdict)
+        _put(partial, folder)
+    finally:
+        shutil.rmtree(partial, ignore_errors=True)
+    return opened_once, verdict
 
 
 def compare(engine: CTranslate2Engine, other: Engine, tokenisers: Tokenisers) -> Verdict:
