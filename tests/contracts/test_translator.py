@@ -120,9 +120,7 @@ def test_a_long_text_is_translated_sentence_by_sentence(trained_folder: Path, te
     assert list(found.alignment) == shifted
 
 
-def test_every_engine_gives_log_probabilities_on_request_and_only_then(
-    translator: Translator, texts: list[str]
-) -> None:
+def test_every_engine_gives_log_probabilities_on_request_only(translator: Translator, texts: list[str]) -> None:
     bare = translator.translate("alto gan", n_best=2)
     assert (bare.logprobs, bare.alternatives[1].logprobs) == ((), ())
     for text in (*texts[:5], "alto gan {name}"):

@@ -41,13 +41,10 @@ def test_the_public_names_are_these() -> None:
 
 
 def test_a_type_checker_sees_the_public_names_and_no_others() -> None:
-    checked, at_run_time = (
-        node for node in ast.parse((ROOT / "src/regard/__init__.py").read_text()).body if isinstance(node, ast.If)
-    )
-    imported = {
-        name.name: node.module for node in checked.body if isinstance(node, ast.ImportFrom) for name in node.names
-    }
-    assert imported == regard._LATER
+    tree = ast.parse((ROOT / "src/regard/__init__.py").read_text())
+    checked, at_run_time = (node for node in tree.body if isinstance(node, ast.If))
+    imports = [node for node in checked.body if isinstance(node, ast.ImportFrom)]
+    assert {name.name: node.module for node in imports for name in node.names} == regard._LATER
     assert ast.unparse(checked.test) == "TYPE_CHECKING"
     assert ast.unparse(at_run_time.test) == "not TYPE_CHECKING"
     assert [node.name for node in at_run_time.body if isinstance(node, ast.FunctionDef)] == ["__getattr__"]
