@@ -68,12 +68,12 @@ def test_the_weights_give_the_models_own_output_again(model: Translator, seen: A
 
 
 def test_looking_changes_no_translation_and_leaves_nothing_behind(model: Translator) -> None:
-    before = model.translate(SOURCE)
+    before = model.translate(SOURCE, logprobs=True)
     found = model.look(SOURCE)
     assert found.translation == before.text
     assert found.logprobs == pytest.approx(before.logprobs, abs=1e-4)
     assert all(attention.observer is None for attention in model.model.attentions().values())
-    assert model.translate(SOURCE) == before
+    assert model.translate(SOURCE, logprobs=True) == before
     (scored,) = model.score([SOURCE], [TARGET])
     assert sum(model.look(SOURCE, TARGET).logprobs) == pytest.approx(scored.total, abs=1e-4)
 

@@ -88,7 +88,7 @@ def test_a_language_model_learns_in_a_few_steps_by_the_same_loader_loop_and_fast
     for number, (batch, _) in zip(range(60), loader.batches(), strict=False):
         update = optimisation.step(batch, number=number + 1, rate=3e-3)
         losses.append(update.losses.likelihood.item() / batch.tokens)
-    assert losses[0] == pytest.approx(3.1, abs=0.5)  # log 23
+    assert losses[0] > 3.1  # log 23: it has learned nothing yet
     assert losses[-1] < 1.2
 
 

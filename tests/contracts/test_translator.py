@@ -102,12 +102,12 @@ def test_a_long_text_is_translated_sentence_by_sentence(trained_folder: Path, te
     sentences = [f"{text.capitalize()}." for text in texts[:8]]
     gaps = [" ", "\n", "  ", "\n\n", "\t", " ", " "]
     text = "  " + "".join(a + b for a, b in zip(sentences, [*gaps, " \n"], strict=True))
-    found = translator.translate(text, n_best=3, alignment=True)
+    found = translator.translate(text, n_best=3, alignment=True, logprobs=True)
     alone = translator.translate(sentences, n_best=3, alignment=True)
     assert found.text == "  " + "".join(a.text + b for a, b in zip(alone, [*gaps, " \n"], strict=True))
     assert found.score == pytest.approx(sum(one.score for one in alone), abs=1e-3)
     assert found.tokens == tuple(token for one in alone for token in one.tokens)
-    assert len(found.logprobs) == (len(found.tokens) + 8 if translator.engine.name == "torch" else 0)
+    assert len(found.logprobs) == len(found.tokens) + 8
     scores = [other.score for other in found.alternatives]
     assert scores == sorted(scores, reverse=True)
     assert len({other.text for other in found.alternatives}) == 3
@@ -120,9 +120,21 @@ def test_a_long_text_is_translated_sentence_by_sentence(trained_folder: Path, te
     assert list(found.alignment) == shifted
 
 
+def test_every_engine_gives_log_probabilities_on_request_only(translator: Translator, texts: list[str]) -> None:
+    bare = translator.translate("alto gan", n_best=2)
+    assert (bare.logprobs, bare.alternatives[1].logprobs) == ((), ())
+    for text in (*texts[:5], "alto gan {name}"):
+        found = translator.translate(text, n_best=2, logprobs=True)
+        for one in (found, *found.alternatives):
+            assert len(one.logprobs) == len(one.tokens) + 1
+            penalty = ((5 + len(one.logprobs)) / 6) ** SearchSettings().length_penalty
+            assert one.score == pytest.approx(sum(one.logprobs) / penalty, abs=1e-4)
+    assert translator.translate("", logprobs=True).logprobs == ()
+
+
 def test_a_short_text_of_several_sentences_stays_whole_and_lines_never_do(translator: Translator) -> None:
-    one_end = translator.translate("Alto. Gan.")
-    assert translator.engine.name != "torch" or len(one_end.logprobs) == len(one_end.tokens) + 1
+    one_end = translator.translate("Alto. Gan.", logprobs=True)
+    assert len(one_end.logprobs) == len(one_end.tokens) + 1
     one, other = translator.translate(["alto gan", "esta"])
     assert translator.translate("alto gan\n\n  Esta").text.split("\n\n  ")[0] == one.text
     assert translator.translate("alto\ngan").text == one.text  # a sentence that goes on
@@ -197,7 +209,7 @@ def test_an_ensemble_says_what_the_mean_of_its_members_says(
     twice = regard.load([trained_folder, trained_folder], device="cpu")
     assert of(twice.translate(texts[:20])) == of(alone.translate(texts[:20]))
     both = regard.load([trained_folder, untrained], device="cpu")
-    found = both.translate(texts[0], alignment=True)
+    found = both.translate(texts[0], alignment=True, logprobs=True)
     members = [
         regard.load(one, device="cpu").score(texts[0], found.text).logprobs for one in (trained_folder, untrained)
     ]

@@ -17,7 +17,7 @@ from regard.insight.capture import watch
 from regard.models.protocols import AttentionName, Model, Observable
 from regard.search import combine
 from regard.tasks.translation import batch_of
-from regard.tokens import Tokenisers
+from regard.translation.engines import Loaded
 
 Pair = tuple[Sequence[int], Sequence[int]]  # the ids of a source and of its target, without their ends
 
@@ -26,10 +26,11 @@ _BATCH_LOGITS = 2**24
 
 
 class Forced:
-    """One model or several, made to say given translations."""
+    """One model or several, which read given translations. Any number of threads may use them."""
 
-    def __init__(self, models: Sequence[Model[Any, Any]], tokenisers: Tokenisers, *, device: torch.device) -> None:
-        self._models, self._tokenisers, self._device = tuple(models), tokenisers, device
+    def __init__(self, loaded: Loaded) -> None:
+        self._models, self._lock = loaded.models, loaded.lock
+        self._tokenisers, self._device = loaded.tokenisers, loaded.device
 
     @torch.no_grad()
     def logprobs(self, pairs: Sequence[Pair]) -> list[list[float]]:
@@ -37,10 +38,11 @@ class Forced:
         found: dict[int, list[float]] = {}
         most = min(_BATCH_TOKENS, max(1, _BATCH_LOGITS // self._tokenisers.target.size))
         for numbers in _batches(pairs, most):
-            batch = self._batch([pairs[number] for number in numbers])
-            logits = [model(batch) for model in self._models]
-            together = logits[0] if len(logits) == 1 else combine(logits)
-            said = together.log_softmax(-1).gather(2, batch.labels[:, :, None])[:, :, 0].tolist()
+            with self._lock:
+                batch = self._batch([pairs[number] for number in numbers])
+                logits = [model(batch) for model in self._models]
+                together = logits[0] if len(logits) == 1 else combine(logits)
+                said = together.log_softmax(-1).gather(2, batch.labels[:, :, None])[:, :, 0].tolist()
             found |= {n: row[: len(pairs[n][1]) + 1] for n, row in zip(numbers, said, strict=True)}
         return [found[number] for number in range(len(pairs))]
 
@@ -53,8 +55,9 @@ class Forced:
         """
         found: dict[int, Tensor] = {}
         for numbers in _batches(pairs, _BATCH_TOKENS):
-            batch = self._batch([pairs[number] for number in numbers])
-            weights = torch.stack([_seen(model, batch) for model in self._models]).mean(0).cpu()
+            with self._lock:  # observers belong to the model, so another thread would be observed as well
+                batch = self._batch([pairs[number] for number in numbers])
+                weights = torch.stack([_seen(model, batch) for model in self._models]).mean(0).cpu()
             for row, number in enumerate(numbers):
                 source, target = pairs[number]
                 found[number] = weights[row, : len(target) + 1, : len(source) + 1]

@@ -14,6 +14,7 @@ from regard.tokens import Tokenisers
 from regard.translation.alignment import Aligner, Said
 from regard.translation.engines.engine import request_for
 from regard.translation.finding import Finder, Found, Sentence
+from regard.translation.forced import Forced
 from regard.translation.glossary import Glossary
 from regard.translation.protection import Protection
 from regard.translation.segments import Part, Segment, Segmenter, joined
@@ -26,6 +27,7 @@ class Asked:
 
     search: SearchSettings
     alignment: bool
+    logprobs: bool
     glossary: Glossary | None
     prefix: Phrase
 
@@ -38,6 +40,7 @@ class Texts:
     finder: Finder
     protection: Protection
     aligner: Aligner
+    forced: Forced
     tokenisers: Tokenisers
 
     def translated(self, texts: Sequence[str], asked: Asked) -> list[Translation]:
@@ -49,6 +52,8 @@ class Texts:
             found = self.protection.checked(sentences, found, asked.search)
         if asked.alignment:
             found = self._aligned(sentences, found)
+        if asked.logprobs:
+            found = self._with_logprobs(found)
         following = iter(found)
         return [
             self._translation(text, own, [next(following) for part in own if isinstance(part, Segment)], asked)
@@ -82,9 +87,18 @@ class Texts:
             for n, others in enumerate(found)
         ]
 
+    def _with_logprobs(self, found: Sequence[list[Found]]) -> list[list[Found]]:
+        """The translations, those of an engine that gives no log-probabilities scored by the model itself."""
+        unknown = [other for others in found for other in others if not other.hypothesis.logprobs]
+        scored = iter(self.forced.logprobs([(other.source, other.hypothesis.ids) for other in unknown]))
+        return [
+            [other if other.hypothesis.logprobs else other.with_logprobs(next(scored)) for other in others]
+            for others in found
+        ]
+
     def _translation(self, source: str, parts: Sequence[Part], found: list[list[Found]], asked: Asked) -> Translation:
         ranked = _ranked(found, asked.search)
-        alternatives = [self._alternative(parts, chosen) for chosen in ranked]
+        alternatives = [self._alternative(parts, chosen, asked) for chosen in ranked]
         best = {field.name: getattr(alternatives[0], field.name) for field in fields(Alternative)}
         return Translation(
             source=source,
@@ -93,14 +107,15 @@ class Texts:
             **best,
         )
 
-    def _alternative(self, parts: Sequence[Part], chosen: Sequence[Found]) -> Alternative:
+    def _alternative(self, parts: Sequence[Part], chosen: Sequence[Found], asked: Asked) -> Alternative:
         hypotheses = [found.hypothesis for found in chosen]
         ids = [token for hypothesis in hypotheses for token in hypothesis.ids]
+        logprobs = (logprob for hypothesis in hypotheses for logprob in hypothesis.logprobs)
         return Alternative(
             text=joined(_filled(parts, chosen)),
             score=float(sum(hypothesis.score for hypothesis in hypotheses)),
             tokens=tuple(self.tokenisers.target.pieces(ids)),
-            logprobs=tuple(logprob for hypothesis in hypotheses for logprob in hypothesis.logprobs),
+            logprobs=tuple(logprobs) if asked.logprobs else (),
             length_limited=any(hypothesis.length_limited for hypothesis in hypotheses),
             repetition_stopped=any(hypothesis.repetition_stopped for hypothesis in hypotheses),
             constraints_met=all(found.constraints_met for found in chosen),
