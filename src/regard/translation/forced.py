@@ -20,8 +20,8 @@ from regard.tokens import Tokenisers
 
 Pair = tuple[Sequence[int], Sequence[int]]  # the ids of a source and of its target, without their ends
 
-_BATCH_TOKENS = 2048  # of the longer side, padding included
-_BATCH_LOGITS = 2**24
+_BATCH_TOKENS = {"cpu": 2048, "cuda": 16384}  # of the longer side, padding included
+_BATCH_LOGITS = {"cpu": 2**24, "cuda": 2**27}
 
 
 class Forced:
@@ -34,8 +34,7 @@ class Forced:
     def logprobs(self, pairs: Sequence[Pair]) -> list[list[float]]:
         """For each pair, the log-probability of each token of the target and of its end."""
         found: dict[int, list[float]] = {}
-        most = min(_BATCH_TOKENS, max(1, _BATCH_LOGITS // self._tokenisers.target.size))
-        for numbers in _batches(pairs, most):
+        for numbers in _batches(pairs, self._batch_size()):
             batch = self._batch([pairs[number] for number in numbers])
             logits = [model(batch) for model in self._models]
             together = logits[0] if len(logits) == 1 else combine(logits)
@@ -51,13 +50,18 @@ class Forced:
         end. It is the mean over the heads of some layers (`aligning`), and over the members of an ensemble.
         """
         found: dict[int, Tensor] = {}
-        for numbers in _batches(pairs, _BATCH_TOKENS):
+        for numbers in _batches(pairs, _BATCH_TOKENS["cpu"]):
             batch = self._batch([pairs[number] for number in numbers])
             weights = torch.stack([_seen(model, batch) for model in self._models]).mean(0).cpu()
             for row, number in enumerate(numbers):
                 source, target = pairs[number]
                 found[number] = weights[row, : len(target) + 1, : len(source) + 1]
         return [found[number] for number in range(len(pairs))]
+
+    def _batch_size(self) -> int:
+        """How many tokens are scored together: a GPU is busy only with many."""
+        kind = "cuda" if self._device.type == "cuda" else "cpu"
+        return min(_BATCH_TOKENS[kind], max(1, _BATCH_LOGITS[kind] // self._tokenisers.target.size))
 
     def _batch(self, pairs: Sequence[Pair]) -> Batch:
         source_end, target = self._tokenisers.source.end, self._tokenisers.target

@@ -20,7 +20,7 @@ import torch
 from regard.batches.rows import Rows, rows_of
 from regard.errors import RegardError
 from regard.models.packed import pack
-from regard.models.verbs import InPlace
+from regard.models.verbs import InPlace, Model
 from regard.search import Request, Result, Search, SearchSettings, build, decode_waiting
 from regard.search.length import limit
 from regard.tokens import Tokenisers
@@ -235,12 +235,16 @@ def _in(precision: torch.dtype, model: Any) -> Any:
     return deepcopy(model).to(precision)
 
 
+def together(models: Sequence[Model[Any, Any]]) -> Decoding:
+    """The model, or the ensemble of several."""
+    return models[0] if len(models) == 1 else ensemble_of(models)
+
+
 def _open(loaded: Loaded) -> TorchEngine:
     models = [member.model for member in loaded.members]
     for member in models:
         pack(member)
-    model: Decoding = models[0] if len(models) == 1 else ensemble_of(models)
-    return TorchEngine(model, loaded.tokenisers, device=loaded.device)
+    return TorchEngine(together(models), loaded.tokenisers, device=loaded.device)
 
 
 ENGINE = EngineFile(suits=lambda _: 1, open=_open)
