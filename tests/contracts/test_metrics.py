@@ -225,7 +225,7 @@ def test_several_processes_count_what_one_counts(monkeypatch: pytest.MonkeyPatch
 
 
 def test_a_process_that_fails_says_why_and_one_that_is_ended_is_reported() -> None:
-    with pytest.raises(SettingsError, match="metric 'blue': there is no such metric"):
+    with pytest.raises(RegardError, match="Counting for the scores failed: metric 'blue': there is no such metric"):
         counted_by(2, ["blue"], Options(), ["a"] * 3, [["a"]] * 3)
     with _started() as process:
         process.kill()

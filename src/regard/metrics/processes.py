@@ -6,8 +6,8 @@ process with threads or a GPU may hang, and they do not run the main program aga
 
 from __future__ import annotations
 
+import json
 import os
-import pickle
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
@@ -55,19 +55,19 @@ def counted_by(
 
 
 def serve() -> None:
-    """What such a process does: it answers until nothing more is asked."""
+    """What such a process does: it answers each line with a line, both JSON, until nothing more is asked."""
     from regard.metrics import metric
 
-    with suppress(EOFError, KeyboardInterrupt):
-        while True:
-            names, options, hypotheses, references = pickle.load(sys.stdin.buffer)  # noqa: S301
+    with suppress(KeyboardInterrupt):
+        for question in sys.stdin:
+            names, options, hypotheses, references = json.loads(question)
             answer: Any
             try:
-                answer = [metric(name, options).counts(hypotheses, references) for name in names]
+                answer = [metric(name, Options(*options)).counts(hypotheses, references) for name in names]
             except Exception as error:  # noqa: BLE001
-                answer = error
-            pickle.dump(answer, sys.stdout.buffer)
-            sys.stdout.buffer.flush()
+                answer = str(error) or type(error).__name__
+            sys.stdout.write(json.dumps(answer) + "\n")
+            sys.stdout.flush()
 
 
 @contextmanager
@@ -88,15 +88,15 @@ def _asked(process: _Process, question: Any) -> list[list[Counts]]:
     assert process.stdin
     assert process.stdout
     try:
-        pickle.dump(question, process.stdin)
+        process.stdin.write(json.dumps(question).encode() + b"\n")
         process.stdin.flush()
-        answer = pickle.load(process.stdout)  # noqa: S301
-    except (OSError, EOFError, pickle.UnpicklingError):
+        answer = json.loads(process.stdout.readline())
+    except (OSError, ValueError):
         raise RegardError(
             "A process that counts for the scores was ended from outside.\n"
             "  Perhaps memory is short: end other programs, and try again."
         ) from None
-    if isinstance(answer, Exception):
-        raise answer
+    if isinstance(answer, str):
+        raise RegardError(f"Counting for the scores failed: {answer}")
     counts: list[list[Counts]] = answer
     return counts
