@@ -157,8 +157,8 @@ def _of_tokeniser(contents: Mapping[str, bytes]) -> dict[str, bytes]:
 
 
 def _weights(model: Model[Any, Any]) -> dict[str, Tensor]:
-    """Each parameter once, under its first name, however many places share it."""
-    return {name: parameter.detach().cpu().contiguous() for name, parameter in model.named_parameters()}
+    """Each parameter and buffer once, under its first name, however many places share it."""
+    return {name: tensor.detach().cpu().contiguous() for name, tensor in models.tensors(model).items()}
 
 
 def _read_weights(content: bytes, path: Path) -> dict[str, Tensor]:
@@ -197,7 +197,7 @@ class _NoLargerThan(TorchFunctionMode):
 
 def _fill(model: Model[Any, Any], weights: Mapping[str, Tensor], path: Path) -> None:
     """Copies the weights into the model: the same names, the same shapes, nothing missing, nothing left."""
-    parameters = dict(model.named_parameters())
+    parameters = models.tensors(model)
     problems = [f"{name} is missing" for name in parameters.keys() - weights.keys()]
     problems += [f"{name} is not part of this architecture" for name in weights.keys() - parameters.keys()]
     problems += [

@@ -4,6 +4,7 @@ import gzip
 import json
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from regard.evaluation.reading import languages_of, read_systems, read_test, wri
 from regard.evaluation.tokenised import joined
 from regard.metrics import Options, score
 from regard.presets import load as preset
+from regard.search import Result
 from regard.text.pairs import Languages
 from regard.training.recipe import Recipe, merged, read_file, with_paths
 from regard.translation.translator import Translator
@@ -89,6 +91,21 @@ def test_scores_are_those_of_the_translations(found: Evaluation, held_out: HeldO
     assert [each.metric for each in found.scores] == ["bleu", "chrf", "ter"]
     assert list(found.scores) == score(["bleu", "chrf", "ter"], found.translations, held_out.references)
     assert all("version:" in each["signature"] for each in found.table()["scores"])
+
+
+def test_a_test_set_is_searched_as_a_whole(
+    translator: Translator, held_out: HeldOut, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    search, sizes = translator.engine.search, list[int]()
+
+    def noted(sentences: Sequence[Sequence[int]], *arguments: Any, **named: Any) -> list[Result]:
+        sizes.append(len(sentences))
+        return search(sentences[:1], *arguments, **named) * len(sentences)
+
+    monkeypatch.setattr(translator.engine, "search", noted)
+    many = HeldOut("many", list(held_out.references) * 110, list(held_out.sources) * 110, LANGUAGES)
+    evaluate(translator, many, metrics=["exact_match"], perplexity=False)
+    assert sizes == [2200]
 
 
 def test_perplexity_lengths_and_speed_are_what_they_say(

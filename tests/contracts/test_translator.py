@@ -3,6 +3,7 @@
 import random
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -13,6 +14,7 @@ from regard.search import Request, Result, SearchSettings
 from regard.tokens import TokeniserSettings
 from regard.tokens import train as train_tokenisers
 from regard.translation.engines import engines
+from regard.translation.forced import Forced
 from regard.translation.translation import Alternative
 from regard.translation.translator import Translator
 from trained import model_folder, sentence, translation
@@ -188,6 +190,40 @@ def test_engines_are_found_by_name(trained_folder: Path, translator: Translator)
     assert regard.load(trained_folder, device="cpu", engine="torch").engine.name == "torch"
     with pytest.raises(SettingsError, match=r"engine = 'troch': there is no such engine; did you mean 'torch'\?"):
         regard.load(trained_folder, engine="troch")
+
+
+def test_the_engine_in_bf16_translates_as_torch_does_and_keeps_the_model_as_it_is(
+    trained_folder: Path, texts: list[str]
+) -> None:
+    rounded = regard.load(trained_folder, device="cpu", engine="torch-bf16")
+    assert rounded.engine.name == "torch-bf16"
+    assert {weight.dtype for weight in rounded.model.parameters()} == {torch.float32}
+    expected = of(regard.load(trained_folder, device="cpu", engine="torch").translate(texts[:20]))
+    assert sum(a == b for a, b in zip(of(rounded.translate(texts[:20])), expected, strict=True)) >= 18
+
+
+def test_texts_that_are_all_given_at_once_are_searched_at_once(
+    trained_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    translator = regard.load(trained_folder, device="cpu", engine="torch")
+    search, sizes = translator.engine.search, list[int]()
+
+    def noted(sentences: Sequence[Sequence[int]], *arguments: Any, **named: Any) -> list[Result]:
+        sizes.append(len(sentences))
+        return search(sentences[:1], *arguments, **named) * len(sentences)  # the others would take their time
+
+    monkeypatch.setattr(translator.engine, "search", noted)
+    assert len(translator.translate(["alto"] * 5000)) == 5000
+    assert sizes == [5000]
+    assert len(list(translator.stream(["alto"] * 5000))) == 5000
+    assert sizes == [5000, 2048, 2048, 904]
+
+
+def test_a_gpu_scores_more_tokens_at_a_time(translator: Translator) -> None:
+    sizes = [
+        Forced((), translator.tokenisers, device=torch.device(name))._batch_size() for name in ("cpu", "cuda", "cuda:1")
+    ]
+    assert sizes == [2048, 16384, 16384]
 
 
 def test_wrong_devices_and_no_folders_are_told(trained_folder: Path) -> None:

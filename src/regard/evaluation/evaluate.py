@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from statistics import median
 from typing import Any, NamedTuple
 
@@ -94,19 +95,22 @@ def evaluate(
         )
     options, search = options or Options(), search or SearchSettings()
     began = time.perf_counter()
-    found = list(translator.stream(held_out.sources, search=search))
+    found = list(translator.stream(held_out.sources, search=search, window=len(held_out.sources)))
     seconds = time.perf_counter() - began
     texts, references = [each.text for each in found], held_out.references
     if options.tokenised:
         texts, references = joined(texts), joined_references(references)
     chosen = metrics or usual_metrics(translator, held_out)
-    scores = score(chosen, texts, references, options=options)
+    with ThreadPoolExecutor(1) as beside:  # lines are counted by other processes, while this one scores references
+        scoring = beside.submit(score, chosen, texts, references, options=options)
+        found_perplexity = _perplexity(translator, held_out) if perplexity else None
+        scores = scoring.result()
     return Evaluation(
         model=name,
         held_out=held_out.name,
         lines=len(held_out.sources),
         scores=scores,
-        perplexity=_perplexity(translator, held_out) if perplexity else None,
+        perplexity=found_perplexity,
         lengths=_lengths(found, texts, references),
         speed=_speed(found, seconds),
         engine=translator.engine.name,

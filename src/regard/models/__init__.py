@@ -7,11 +7,13 @@ from importlib import import_module
 from pkgutil import iter_modules
 from typing import Any
 
+from torch import Tensor
+
 from regard.errors import SettingsError
-from regard.models.protocols import Architecture, Model
+from regard.models.protocols import Architecture, Model, Module
 from regard.settings import Settings, nearest
 
-__all__ = ["architecture", "architectures", "build", "named_by", "read_settings", "sized"]
+__all__ = ["architecture", "architectures", "build", "named_by", "read_settings", "sized", "tensors"]
 
 
 def architectures() -> list[str]:
@@ -45,6 +47,13 @@ def read_settings(table: Mapping[str, Any], *, where: str) -> Settings:
     """The checked settings of a `[model]` table, whose key `architecture` says of what kind they are."""
     others = {key: value for key, value in table.items() if key != "architecture"}
     return named_by(table).settings.read(others, where=where)
+
+
+def tensors(model: Module) -> dict[str, Tensor]:
+    """What is stored of a model: each parameter and each persistent buffer once, under its first name."""
+    kept = model.state_dict().keys()
+    buffers = {name: buffer for name, buffer in model.named_buffers() if name in kept}
+    return {**dict(model.named_parameters()), **buffers}
 
 
 def build(name: str, settings: Settings) -> Model[Any, Any]:

@@ -95,6 +95,9 @@ class Module(Protocol):
     def named_buffers(self) -> Iterator[tuple[str, Tensor]]:
         """Every buffer once, with its first name."""
 
+    def state_dict(self) -> dict[str, Tensor]:
+        """Every tensor that is stored, under all of its names."""
+
     def train(self, mode: bool = True) -> Self:
         """With dropout."""
 

@@ -39,8 +39,9 @@ def adapted(loaded: modelfolder.ModelFolder, table: Mapping[str, Any]) -> tuple[
     settings = _settings(loaded.description, {key: table[key] for key in (_MAY_CHANGE,) if key in table})
     model = models.build(loaded.description.architecture, settings)
     with torch.no_grad():
-        for weight, own in zip(model.parameters(), loaded.model.parameters(), strict=True):
-            weight.copy_(own)
+        own = models.tensors(loaded.model)
+        for name, tensor in models.tensors(model).items():
+            tensor.copy_(own[name])
     return model, settings, loaded.description.architecture
 
 

@@ -10,7 +10,7 @@ import torch
 from safetensors.torch import load_file
 from torch import Tensor
 
-from regard import metrics, modelfolder
+from regard import metrics, modelfolder, models
 from regard.models.protocols import Model
 from regard.search import SearchSettings
 from regard.settings import Settings
@@ -69,7 +69,7 @@ def finish(done: Finished, *, reasons: list[str], precision: str) -> None:
 def _scored(done: Finished, weights: Mapping[str, Tensor]) -> tuple[dict[str, float], list[tuple[str, str, str]]]:
     """The losses and scores of these weights, which the model has from now on, and a few translations."""
     with torch.no_grad():
-        for name, parameter in done.model.named_parameters():
+        for name, parameter in models.tensors(done.model).items():
             parameter.copy_(weights[name])
     loss, likelihood = done.validation.losses()
     scores, texts = done.validation.scores(SearchSettings(), count=done.recipe.validation.pairs)
@@ -84,7 +84,7 @@ def _count(done: Finished) -> int:
 
 def _save(done: Finished, weights: Mapping[str, Tensor], folder: Path, summary: Summary) -> None:
     with torch.no_grad():
-        for name, parameter in done.model.named_parameters():
+        for name, parameter in models.tensors(done.model).items():
             parameter.copy_(weights[name])
     modelfolder.save(
         folder,

@@ -218,7 +218,7 @@ class Trainer:
 
     def weights(self) -> dict[str, Tensor]:
         """A copy of the weights as they are."""
-        weights = self.optimisation.weights.items()
+        weights = self.optimisation.stored.items()
         return {name: weight.detach().to("cpu", copy=True).contiguous() for name, weight in weights}
 
     def _write(self, write: Callable[[], Saved | None]) -> None:

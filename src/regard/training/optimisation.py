@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from regard import kernels
+from regard import kernels, models
 from regard.batches.rows import Batch, Rows
 from regard.errors import TrainingError
 from regard.models.fast import fast_form
@@ -79,6 +79,7 @@ class Optimisation:
         self.parts = settings.parts
         self._good, self._enough = 0, _GROW_AFTER  # steps since memory was short, and after how many to try again
         self.weights: dict[str, nn.Parameter] = dict(model.named_parameters())
+        self.stored = models.tensors(model)  # with buffers
         self.scaler = torch.amp.GradScaler(device.type, init_scale=_FIRST_SCALE, enabled=precision.name == "fp16")
         on_a_gpu = device.type == "cuda"
         self.captures: Captures | None = None
@@ -162,8 +163,8 @@ class Optimisation:
     def restore(self, weights: Mapping[str, Tensor], moments: Mapping[str, Tensor]) -> None:
         """Goes back to weights and a state that were saved."""
         with torch.no_grad():
-            for name, weight in self.weights.items():
-                weight.copy_(weights[name])
+            for name, tensor in self.stored.items():
+                tensor.copy_(weights[name])
         for key, value in moments.items():
             part, _, name = key.partition("/")
             self.adam.state[self.weights[name]][part].copy_(value)  # in place: captured steps know these tensors

@@ -21,8 +21,8 @@ from regard.translation.engines import Loaded
 
 Pair = tuple[Sequence[int], Sequence[int]]  # the ids of a source and of its target, without their ends
 
-_BATCH_TOKENS = 2048  # of the longer side, padding included
-_BATCH_LOGITS = 2**24
+_BATCH_TOKENS = {"cpu": 2048, "cuda": 16384}  # of the longer side, padding included
+_BATCH_LOGITS = {"cpu": 2**24, "cuda": 2**27}
 
 
 class Forced:
@@ -36,8 +36,7 @@ class Forced:
     def logprobs(self, pairs: Sequence[Pair]) -> list[list[float]]:
         """For each pair, the log-probability of each token of the target and of its end."""
         found: dict[int, list[float]] = {}
-        most = min(_BATCH_TOKENS, max(1, _BATCH_LOGITS // self._tokenisers.target.size))
-        for numbers in _batches(pairs, most):
+        for numbers in _batches(pairs, self._batch_size()):
             with self._lock:
                 batch = self._batch([pairs[number] for number in numbers])
                 logits = [model(batch) for model in self._models]
@@ -54,7 +53,7 @@ class Forced:
         end. It is the mean over the heads of some layers (`aligning`), and over the members of an ensemble.
         """
         found: dict[int, Tensor] = {}
-        for numbers in _batches(pairs, _BATCH_TOKENS):
+        for numbers in _batches(pairs, _BATCH_TOKENS["cpu"]):
             with self._lock:  # observers belong to the model, so another thread would be observed as well
                 batch = self._batch([pairs[number] for number in numbers])
                 weights = torch.stack([_seen(model, batch) for model in self._models]).mean(0).cpu()
@@ -62,6 +61,11 @@ class Forced:
                 source, target = pairs[number]
                 found[number] = weights[row, : len(target) + 1, : len(source) + 1]
         return [found[number] for number in range(len(pairs))]
+
+    def _batch_size(self) -> int:
+        """How many tokens are scored together: a GPU is busy only with many."""
+        kind = "cuda" if self._device.type == "cuda" else "cpu"
+        return min(_BATCH_TOKENS[kind], max(1, _BATCH_LOGITS[kind] // self._tokenisers.target.size))
 
     def _batch(self, pairs: Sequence[Pair]) -> Batch:
         source, target = self._tokenisers.source, self._tokenisers.target

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Any
 
 from regard.errors import TextError
@@ -12,6 +13,7 @@ from regard.search.request import Phrase
 from regard.text.words import word_spans
 from regard.tokens import Tokenisers
 from regard.translation.alignment import Aligner, Said
+from regard.translation.engines.captured import no_garbage
 from regard.translation.engines.engine import request_for
 from regard.translation.finding import Finder, Found, Sentence
 from regard.translation.forced import Forced
@@ -45,6 +47,10 @@ class Texts:
 
     def translated(self, texts: Sequence[str], asked: Asked) -> list[Translation]:
         """The translation of each text, in order."""
+        with no_garbage():
+            return self._translated(texts, asked)
+
+    def _translated(self, texts: Sequence[str], asked: Asked) -> list[Translation]:
         parts = [self.segmenter.parts(text) for text in texts]
         sentences = self._sentences(parts, asked)
         found = self.finder.find(sentences, asked.search) if sentences else []
@@ -99,18 +105,17 @@ class Texts:
     def _translation(self, source: str, parts: Sequence[Part], found: list[list[Found]], asked: Asked) -> Translation:
         ranked = _ranked(found, asked.search)
         alternatives = [self._alternative(parts, chosen, asked) for chosen in ranked]
-        best = {field.name: getattr(alternatives[0], field.name) for field in fields(Alternative)}
         return Translation(
             source=source,
             alternatives=tuple(alternatives) if asked.search.n_best > 1 and found else (),
             alignment=_links(source, parts, ranked[0]) if asked.alignment else (),
-            **best,
+            **vars(alternatives[0]),
         )
 
     def _alternative(self, parts: Sequence[Part], chosen: Sequence[Found], asked: Asked) -> Alternative:
         hypotheses = [found.hypothesis for found in chosen]
-        ids = [token for hypothesis in hypotheses for token in hypothesis.ids]
-        logprobs = (logprob for hypothesis in hypotheses for logprob in hypothesis.logprobs)
+        ids = tuple(chain.from_iterable([hypothesis.ids for hypothesis in hypotheses]))
+        logprobs = chain.from_iterable([hypothesis.logprobs for hypothesis in hypotheses])
         return Alternative(
             text=joined(_filled(parts, chosen)),
             score=float(sum(hypothesis.score for hypothesis in hypotheses)),
@@ -119,7 +124,7 @@ class Texts:
             length_limited=any(hypothesis.length_limited for hypothesis in hypotheses),
             repetition_stopped=any(hypothesis.repetition_stopped for hypothesis in hypotheses),
             constraints_met=all(found.constraints_met for found in chosen),
-            lost=tuple(string for found in chosen for string in found.lost),
+            lost=tuple(chain.from_iterable([found.lost for found in chosen])),
         )
 
 

@@ -36,7 +36,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Alternative", "Scored", "Translation", "Translator", "load"]
 
-_WINDOW = 2048  # texts that are translated together
+_WINDOW = 2048  # texts that are translated together in a stream, ...
+_TOGETHER = 65536  # ... and where all are held anyway: towards the end of a window, a GPU has less and less to do
 _SPLIT_OVER = 40
 _MOST_PIECES = 1024  # where the model does not say
 
@@ -154,11 +155,16 @@ class Translator:
         if chosen:
             settings = SearchSettings.read(settings.model_dump() | chosen, where="translate")
         texts = [text] if isinstance(text, str) else text
-        found = list(
-            self.stream(
-                texts, search=settings, alignment=alignment, logprobs=logprobs, glossary=glossary, prefix=prefix
-            )
+        asked = self.stream(
+            texts,
+            search=settings,
+            window=_TOGETHER,
+            alignment=alignment,
+            logprobs=logprobs,
+            glossary=glossary,
+            prefix=prefix,
         )
+        found = list(asked)
         return found[0] if isinstance(text, str) else found
 
     def stream(

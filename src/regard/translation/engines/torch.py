@@ -20,6 +20,7 @@ import torch
 
 from regard.batches.rows import Rows, rows_of
 from regard.errors import RegardError
+from regard.models.protocols import Model
 from regard.search import Board, Request, Result, Search, SearchSettings, Session, StateBoard, build
 from regard.search.length import limit
 from regard.tokens import Tokenisers
@@ -222,10 +223,13 @@ def _in(precision: torch.dtype, model: Any) -> Any:
     return deepcopy(model).to(precision)
 
 
+def together(models: Sequence[Model[Any, Any]]) -> Decoding:
+    """The model, or the ensemble of several."""
+    return models[0] if len(models) == 1 else Ensemble(models)
+
+
 def _open(loaded: Loaded) -> TorchEngine:
-    models = loaded.models
-    model: Decoding = models[0] if len(models) == 1 else Ensemble(models)
-    return TorchEngine(model, loaded.tokenisers, device=loaded.device, lock=loaded.lock)
+    return TorchEngine(together(loaded.models), loaded.tokenisers, device=loaded.device, lock=loaded.lock)
 
 
 ENGINE = EngineFile(open=_open, preference=1, open_if_it_suits=_open)
