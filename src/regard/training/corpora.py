@@ -24,6 +24,7 @@ from regard.text.held_out import named_like_test_sets
 from regard.text.pairs import Languages
 from regard.tokens import Tokenisers
 from regard.tokens import train as train_tokenisers
+from regard.tokens.training import spread
 from regard.training.events import Preparing
 from regard.training.recipe import Recipe
 from regard.training.surroundings import Surroundings
@@ -48,7 +49,9 @@ def make_tokenisers(recipe: Recipe, around: Surroundings) -> Tokenisers:
         if not folder.exists():
             around.journal.say("Making the tokeniser.")
             text = gathered(recipe.source(), cache_folder())
-            made = train_tokenisers(text.sources(), text.targets(), recipe.tokeniser)
+            limit = recipe.tokeniser.sample // 2 if recipe.tokeniser.is_joint else recipe.tokeniser.sample
+            every = spread(text.pairs, limit)
+            made = train_tokenisers(text.sources(every=every), text.targets(every=every), recipe.tokeniser)
             partial = folder.with_name(".tokeniser.partial")
             shutil.rmtree(partial, ignore_errors=True)
             partial.mkdir(parents=True)
