@@ -47,8 +47,9 @@ def make_tokenisers(recipe: Recipe, around: Surroundings) -> Tokenisers:
     def make() -> Tokenisers:
         folder = around.work / "tokeniser"
         if not folder.exists():
-            around.journal.say("Making the tokeniser.")
+            around.journal.say("Reading the corpus.")
             text = gathered(recipe.source(), cache_folder())
+            around.journal.say(f"Training the tokeniser on the text of {text.pairs:,} sentence pairs.")
             limit = recipe.tokeniser.sample // 2 if recipe.tokeniser.is_joint else recipe.tokeniser.sample
             every = spread(text.pairs, limit)
             made = train_tokenisers(text.sources(every=every), text.targets(every=every), recipe.tokeniser)
