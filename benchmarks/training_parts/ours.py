@@ -102,7 +102,7 @@ def program(settings: TransformerSettings, corpus: StoredCorpus, scale: Scale) -
     torch.manual_seed(1)
     training = training_settings(scale, tokens=scale.batch_tokens, compiled=True)
     trained = optimisation(Transformer(settings), training, scale.device)
-    stream = loader(corpus, scale.batch_tokens).prefetched()
+    stream = loader(corpus, scale.batch_tokens).prefetched(pin=scale.device.type == "cuda")
     numbers = iter(range(1, 10**9))
 
     def step() -> Done:

@@ -4,6 +4,7 @@ If one of them changes, stored corpora of earlier versions are not found again, 
 """
 
 import lzma
+from collections import Counter
 from hashlib import sha256
 from pathlib import Path
 
@@ -14,6 +15,8 @@ from regard.batches.gathering import gathered
 from regard.batches.preparation import Source, prepare
 from regard.text.statistics import MOST_STRINGS, SideStatistics
 from regard.tokens import Tokenisers, TokeniserSettings, train
+from regard.tokens.listing import character_counts
+from regard.tokens.training import sampled, spread
 
 PAIRS = [
     (f"The house number {n} is {'very ' * (n % 4)}old.", f"Das Haus {n} ist {'sehr ' * (n % 5)}alt.")
@@ -62,6 +65,19 @@ def hash_of(folder: Path) -> str:
     for path in sorted(folder.iterdir()):
         digest.update(path.name.encode() + path.read_bytes())
     return digest.hexdigest()
+
+
+@pytest.mark.parametrize("limit", [1, 2, 7, 100, 234, 235, 469, 1000])
+def test_a_sample_of_the_gathered_text_is_a_sample_of_the_files(source: Source, tmp_path: Path, limit: int) -> None:
+    text, pairs = gathered(source, tmp_path / "out"), list(source.pairs())
+    every = spread(text.pairs, limit)
+    assert sampled(text.sources(every=every), limit=limit) == sampled((pair.source for pair in pairs), limit=limit)
+    assert sampled(text.targets(every=every), limit=limit) == sampled((pair.target for pair in pairs), limit=limit)
+
+
+@pytest.mark.parametrize("text", ["", "abba", "\U0001f600 e\u0301 \ud800 \n"])
+def test_characters_are_counted_as_counter_does(text: str) -> None:
+    assert character_counts(text) == Counter(text)
 
 
 @pytest.mark.parametrize("kind", TOKENISERS)

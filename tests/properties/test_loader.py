@@ -288,6 +288,16 @@ def test_a_held_out_pair_takes_all_pairs_of_its_source_with_it(tmp_path: Path) -
     ]
 
 
+def test_sources_that_only_begin_alike_are_not_held_out_together(tmp_path: Path) -> None:
+    pairs = [([5, 6, 7, n], [n]) for n in range(2, 60)] + [([5, 6, 7, 2], [70])]
+    corpus = store(tmp_path / "c", pairs, begin=0, end=1, vocabulary=80)
+    for seed in range(5):
+        rest, held = hold_out(corpus, count=3, seed=seed)
+        sources = [[tuple(part.source.sentence(n)) for n in range(len(part))] for part in (rest, held)]
+        assert not set(sources[0]) & set(sources[1])
+        assert len(sources[0]) + len(sources[1]) >= len(pairs) - 1
+
+
 def test_a_corpus_reads_back_what_was_stored(tmp_path: Path) -> None:
     pairs = [([5, 6], [7]), ([], [8, 9]), ([70_000], [3])]
     corpus = store(tmp_path / "c", pairs, begin=0, end=1, vocabulary=80_000)
