@@ -124,7 +124,7 @@ def test_pairs_that_fill_rows_exactly_find_each_other() -> None:
 def test_sentences_as_long_as_those_of_news_fill_rows_of_128(tmp_path: Path, rows: int) -> None:
     corpus = news(tmp_path / "news", pairs=200_000)
     loader = Loader(corpus, LoaderSettings(batch_tokens=rows * 128, row_lengths=(128,)), TASK)
-    tokens = sum(int(side.lengths.sum()) for side in (corpus.source, corpus.target))
+    tokens = sum(int(side.lengths.sum()) for side in corpus.streams.values())
     batches = sum(len(loader._pack_pool(0, pool)[1]) for pool in range(loader.pools))
     assert tokens / (2 * batches * rows * 128) > 0.983
 
@@ -144,7 +144,7 @@ def test_rows_of_small_corpora_are_full_too(tmp_path: Path, pairs: int, tokens: 
 @pytest.mark.parametrize("wished", [1, 2, 5, 16])
 def test_pools_are_about_as_large_as_asked_for(tmp_path: Path, wished: int) -> None:
     corpus = news(tmp_path / "news", pairs=20_000)
-    tokens = max(int(side.lengths.sum()) for side in (corpus.source, corpus.target))
+    tokens = max(int(side.lengths.sum()) for side in corpus.streams.values())
     options = LoaderSettings(batch_tokens=1_024, row_lengths=(128,), pool_batches=tokens // 1_024 // wished)
     pools = [Loader(corpus, options, TASK, rank=rank, ranks=4).pools for rank in range(4)]
     assert len(set(pools)) == 1
@@ -293,7 +293,7 @@ def test_sources_that_only_begin_alike_are_not_held_out_together(tmp_path: Path)
     corpus = store(tmp_path / "c", pairs, begin=0, end=1, vocabulary=80)
     for seed in range(5):
         rest, held = hold_out(corpus, count=3, seed=seed)
-        sources = [[tuple(part.source.sentence(n)) for n in range(len(part))] for part in (rest, held)]
+        sources = [[tuple(part.streams["source"].sentence(n)) for n in range(len(part))] for part in (rest, held)]
         assert not set(sources[0]) & set(sources[1])
         assert len(sources[0]) + len(sources[1]) >= len(pairs) - 1
 
