@@ -19,8 +19,8 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from regard.batches.rows import Batch
-from regard.insight.capture import watch
 from regard.models.fast import fast_form
+from regard.models.parts.observation import watch
 from regard.models.transformer import Transformer, TransformerSettings
 from regard.tasks.translation import batch_of
 

@@ -29,13 +29,13 @@ import torch
 import regard
 from regard import modelfolder, presets
 from regard.evaluation import evaluate as evaluation
-from regard.evaluation.comparison import HeldOut
+from regard.evaluation.comparison import ReferenceSet
 from regard.metrics import score
 from regard.models.transformer import Transformer, TransformerSettings
 from regard.search import SearchSettings
 from regard.text.pairs import Languages
 from regard.tokens import TokeniserSettings, train
-from regard.translation.engines import captured
+from regard.translation.engines import captured_board as captured
 from regard.translation.translator import Translator
 
 VOCABULARY = 37_000
@@ -64,16 +64,16 @@ class Clock:
         return called
 
 
-def news(data: Path, *, times: int, lines: int | None) -> HeldOut:
+def news(data: Path, *, times: int, lines: int | None) -> ReferenceSet:
     sides = []
     for language in ("en", "de"):
         with gzip.open(data / "newstest2013" / f"de-en.{language}.gz", "rt", encoding="utf-8") as file:
             sides.append(file.read().splitlines()[:lines] * times)
     sources, targets = sides
-    return HeldOut(f"newstest2013, {times} times", [[text] for text in targets], sources, Languages("en", "de"))
+    return ReferenceSet(f"newstest2013, {times} times", [[text] for text in targets], sources, Languages("en", "de"))
 
 
-def random_model(folder: Path, data: Path, held_out: HeldOut, *, preset: str) -> None:
+def random_model(folder: Path, data: Path, held_out: ReferenceSet, *, preset: str) -> None:
     """A model folder with random weights and a tokeniser for real text."""
     pairs = [(source, target[0]) for source, target in zip(held_out.sources, held_out.references, strict=True)][:3000]
     europarl = data / "europarl" / "en-de.part0.tsv.xz"
@@ -92,7 +92,7 @@ def random_model(folder: Path, data: Path, held_out: HeldOut, *, preset: str) ->
     )  # fmt: skip
 
 
-def evaluated(translator: Translator, held_out: HeldOut, search: SearchSettings | None) -> None:
+def evaluated(translator: Translator, held_out: ReferenceSet, search: SearchSettings | None) -> None:
     """One evaluation, and what it took."""
     clock, engine = Clock(), translator.engine
     with (

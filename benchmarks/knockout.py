@@ -12,9 +12,9 @@ import torch
 from rich.console import Console
 from rich.table import Table
 
-from regard.insight.capture import heads_of, without
 from regard.insight.knockout import losses
 from regard.insight.sample import Sample
+from regard.models.parts.observation import heads_of, without
 from regard.models.transformer import Transformer, TransformerSettings
 from regard.tasks.translation import batch_of
 from regard.text.pairs import Pair

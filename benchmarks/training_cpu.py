@@ -42,11 +42,11 @@ from regard.models.transformer import ARCHITECTURE, Transformer, TransformerSett
 from regard.tasks.translation import TASK, batch_of
 from regard.tokens import TokeniserSettings, train
 from regard.training.distribution import Processes
-from regard.training.memory import keep_freed_memory
+from regard.training.machine.memory import keep_freed_memory
+from regard.training.machine.precision import Precision
+from regard.training.machine.probes import bf16_beside_float32
 from regard.training.optimisation import Optimisation
-from regard.training.precision import Precision
-from regard.training.probes import bf16_beside_float32
-from regard.training.settings import TrainingSettings
+from regard.training.training_settings import TrainingSettings
 from training_parts import products
 from training_parts.peers import Make, Marian, Peer, TorchTransformer, TutorialTransformer, WithLoss
 from training_parts.scale import DROPOUT

@@ -215,8 +215,8 @@ def tokens_per_second(model: Any, tokenisers: Any, place: Path, device: Any) -> 
     from regard.batches.loader import Loader, LoaderSettings
     from regard.batches.preparation import prepare
     from regard.training.distribution import Processes
+    from regard.training.machine.precision import precision_for
     from regard.training.optimisation import Optimisation
-    from regard.training.precision import precision_for
 
     recipe = stored_recipe(place)
     training = recipe.training

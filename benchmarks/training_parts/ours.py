@@ -15,9 +15,9 @@ from regard.batches.rows import Batch
 from regard.models.transformer import ARCHITECTURE, Transformer, TransformerSettings
 from regard.tasks.translation import TASK
 from regard.training.distribution import Processes
+from regard.training.machine.precision import precision_for
 from regard.training.optimisation import Optimisation
-from regard.training.precision import precision_for
-from regard.training.settings import TrainingSettings
+from regard.training.training_settings import TrainingSettings
 from training_parts import corpora
 from training_parts.scale import (
     ROW,

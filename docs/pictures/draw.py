@@ -14,7 +14,7 @@ from regard.insight import machinery
 from regard.models.transformer import Sinusoids, backwards, may_look
 from regard.training.loss import smoothed_cross_entropy
 from regard.training.schedule import rate
-from regard.training.settings import TrainingSettings
+from regard.training.training_settings import TrainingSettings
 
 EVERY, STEPS = 200, 40_000
 VOCABULARY = 1_000

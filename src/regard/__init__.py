@@ -21,7 +21,7 @@ from regard.version import __version__
 
 if TYPE_CHECKING:
     from regard.insight.attention import Attention
-    from regard.search.settings import SearchSettings
+    from regard.search.search_settings import SearchSettings
     from regard.training.train import train
     from regard.translation.translation import Alternative, Scored, Translation
     from regard.translation.translator import Translator, load
@@ -51,7 +51,7 @@ _LATER = {
     "Alternative": "regard.translation.translation",
     "Attention": "regard.insight.attention",
     "Scored": "regard.translation.translation",
-    "SearchSettings": "regard.search.settings",
+    "SearchSettings": "regard.search.search_settings",
     "Translation": "regard.translation.translation",
     "Translator": "regard.translation.translator",
     "load": "regard.translation.translator",

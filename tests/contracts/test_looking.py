@@ -20,11 +20,11 @@ from pages import Reader
 from regard import SettingsError, TextError
 from regard.insight import encoding
 from regard.insight.attention import Attention
-from regard.insight.capture import Head, heads_named, merged, observing, without
+from regard.insight.attention_page import LARGEST, page
 from regard.insight.figure import figure
-from regard.insight.page import LARGEST, page
 from regard.insight.png import write_png
-from regard.insight.words import END, START, Tokens, by_words
+from regard.insight.word_pieces import END, START, Tokens, by_words
+from regard.models.parts.observation import Head, heads_named, merged, observing, without
 from regard.models.protocols import AttentionName, Lookup
 from regard.translation.translator import Translator
 

@@ -12,9 +12,10 @@ import pytest
 import regard
 from regard import metrics
 from regard.errors import CorpusError, RegardError, SettingsError
-from regard.metrics import Options, processes, score, sentence_scores
+from regard.metrics import Options, score, sentence_scores
+from regard.metrics import parallel as processes
 from regard.metrics.metric import Counts
-from regard.metrics.processes import _asked, _Process, _started, counted_by, processes_for
+from regard.metrics.parallel import _asked, _Process, _started, counted_by, processes_for
 from translations import damaged, sentences
 
 ERROR_RATES = ["character_error_rate", "phoneme_error_rate", "word_error_rate"]

@@ -18,7 +18,7 @@ from regard.models.transformer import (
     TransformerSettings,
     attention,
 )
-from regard.training.settings import TrainingSettings
+from regard.training.training_settings import TrainingSettings
 from small import padded, sight, transformer
 
 VOCABULARY = 37_000

@@ -13,7 +13,7 @@ import pytest
 from regard.batches import gathering
 from regard.batches.gathering import gathered
 from regard.batches.preparation import Source, prepare
-from regard.text.statistics import MOST_STRINGS, SideStatistics
+from regard.text.inspection.statistics import MOST_STRINGS, SideStatistics
 from regard.tokens import Tokenisers, TokeniserSettings, train
 from regard.tokens.listing import character_counts
 from regard.tokens.training import sampled, spread
@@ -119,7 +119,7 @@ def test_a_file_that_changes_is_read_again(source: Source, tmp_path: Path) -> No
 
 
 def test_statistics_of_chunks_put_together_are_those_of_the_whole(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("regard.text.statistics.MOST_STRINGS", 6)
+    monkeypatch.setattr("regard.text.inspection.statistics.MOST_STRINGS", 6)
     texts = [f"word{n} and un@@ even {n % 3}" for n in range(20)]
     whole, parts = SideStatistics(), SideStatistics()
     for first in range(0, 20, 4):

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from regard import LengthError, SettingsError, models, presets
-from regard.insight.capture import Head, without
+from regard.models.parts.observation import Head, without
 from regard.models.transformer import ARCHITECTURE, TransformerSettings
 from regard.settings import read_toml
 from regard.training.corpora import Corpora, check_positions

@@ -13,9 +13,9 @@ from regard.batches.loader import Loader, LoaderSettings
 from regard.tasks.translation import TASK
 from regard.training import distribution
 from regard.training.distribution import Processes, card_for, own_card
+from regard.training.machine.precision import Precision
 from regard.training.optimisation import Optimisation
-from regard.training.precision import Precision
-from regard.training.settings import TrainingSettings
+from regard.training.training_settings import TrainingSettings
 from runs import command, corpus, environment, events
 from small import store, transformer
 

@@ -13,9 +13,9 @@ from regard.batches.rows import rows_of
 from regard.models.fast import fast_form
 from regard.tasks import language, translation
 from regard.training.distribution import Processes
+from regard.training.machine.precision import Precision
 from regard.training.optimisation import Optimisation
-from regard.training.precision import Precision
-from regard.training.settings import TrainingSettings
+from regard.training.training_settings import TrainingSettings
 from small import padded, transformer
 
 CPU = torch.device("cpu")

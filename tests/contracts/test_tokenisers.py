@@ -17,7 +17,7 @@ from sentencepiece import SentencePieceProcessor
 from regard import SettingsError, TextError
 from regard.settings import Settings
 from regard.tokens import Tokeniser, TokeniserSettings, kind_names, kinds, train
-from regard.tokens.protection import PATTERNS
+from regard.tokens.protected import PATTERNS
 from regard.tokens.tokeniser import find_kind
 from regard.tokens.training import sampled
 

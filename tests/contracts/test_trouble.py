@@ -14,16 +14,16 @@ from regard.batches.loader import Loader, LoaderSettings
 from regard.batches.rows import Batch
 from regard.models.transformer import ARCHITECTURE, Transformer, TransformerSettings
 from regard.tasks.translation import TASK, batch_of
-from regard.training.captured import Captures
+from regard.training.captured_steps import Captures
 from regard.training.checkpoints import Checkpoints, Progress
 from regard.training.distribution import Processes
 from regard.training.events import Event, Journal, Said, Saved, Stepped, Validated
 from regard.training.loop import Trainer
 from regard.training.loss import LeanCrossEntropy, Losses, LossOf, smoothed_cross_entropy
+from regard.training.machine.precision import Precision
 from regard.training.optimisation import Optimisation
-from regard.training.precision import Precision
 from regard.training.schedule import rate
-from regard.training.settings import TrainingSettings, ValidationSettings
+from regard.training.training_settings import TrainingSettings, ValidationSettings
 from small import store, transformer
 
 CPU = torch.device("cpu")

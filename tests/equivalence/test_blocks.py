@@ -16,7 +16,7 @@ from regard.models.fast.blocks import RealTokens
 from regard.models.transformer import Transformer
 from regard.training import loss as losses
 from regard.training.loss import LeanCrossEntropy, LossOf, ProjectedCrossEntropy, Room, smoothed_cross_entropy
-from regard.training.memory import keep_freed_memory
+from regard.training.machine.memory import keep_freed_memory
 from small import VOCABULARY, options, packed, padded, pairs, transformer
 
 

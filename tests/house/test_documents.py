@@ -38,8 +38,8 @@ def test_the_parameters_in_the_papers_map_are_those_of_the_presets() -> None:
 def test_the_kinds_of_findings_in_the_documentation_are_those_of_the_program() -> None:
     from regard.text.bad_input import Problem
     from regard.text.cleaning import Reason
-    from regard.text.direction import Misplaced
-    from regard.text.oddities import Odd
+    from regard.text.inspection.direction import Misplaced
+    from regard.text.inspection.oddities import Odd
 
     text = (ROOT / "docs" / "data.md").read_text()
     kinds = [problem.name.lower() for problem in Problem] + [reason.name.lower() for reason in Reason]

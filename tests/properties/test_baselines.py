@@ -10,7 +10,7 @@ from torch.nn import functional as F
 
 from baselines import ATTENDING, MODELS, model
 from regard.batches.rows import Batch, Rows
-from regard.insight.capture import Head, watch, without
+from regard.models.parts.observation import Head, watch, without
 from small import padded, pairs, sentences, words
 
 few = settings(max_examples=8)

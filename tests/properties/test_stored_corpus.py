@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from regard import CorpusError
 from regard.batches.preparation import Source, prepare
 from regard.text.cleaning import CleaningReport, clean_stream
-from regard.text.fingerprints import Fingerprints
+from regard.text.inspection.fingerprint_set import Fingerprints
 from regard.tokens import TokeniserSettings, train
 
 few = st.sampled_from(["a", "b ", "  ", "ü", "\0", "\u2028", "😀", "e\u0301", "\n"])

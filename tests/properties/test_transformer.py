@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from torch.nn import functional as F
 
 from regard.batches.rows import Batch, Rows, rows_of
-from regard.insight.capture import Head, watch, without
 from regard.models.fast.dropout import Dropout
+from regard.models.parts.observation import Head, watch, without
 from regard.models.protocols import AttentionName
 from regard.models.transformer import Transformer
 from small import END, VOCABULARY, options, packed, padded, pairs, sentences, transformer, words

@@ -29,8 +29,8 @@ from regard.errors import CorpusError
 from regard.text.bad_input import BadInput
 from regard.text.corpus import documents
 from regard.text.formats import Reading, by_name
+from regard.text.inspection.statistics import SideStatistics
 from regard.text.pairs import Chunk, Languages, chunks
-from regard.text.statistics import SideStatistics
 from regard.tokens.listing import character_counts
 
 CHUNK = 8192  # pairs

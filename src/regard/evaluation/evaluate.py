@@ -10,7 +10,7 @@ from statistics import median
 from typing import Any, NamedTuple
 
 from regard.errors import CorpusError
-from regard.evaluation.comparison import HeldOut
+from regard.evaluation.comparison import ReferenceSet
 from regard.evaluation.tokenised import joined, joined_references
 from regard.metrics import TOKENISED, Options, Score, score
 from regard.search import SearchSettings
@@ -79,7 +79,7 @@ class Evaluation(NamedTuple):
 
 def evaluate(
     translator: Translator,
-    held_out: HeldOut,
+    held_out: ReferenceSet,
     *,
     name: str = "",
     metrics: Sequence[str] | None = None,
@@ -120,7 +120,7 @@ def evaluate(
     )
 
 
-def usual_metrics(translator: Translator, held_out: HeldOut) -> tuple[str, ...]:
+def usual_metrics(translator: Translator, held_out: ReferenceSet) -> tuple[str, ...]:
     """Error rates where words are spelt or pronounced, else the three of translation."""
     source, target = translator.tokenisers.source.kind, translator.tokenisers.target.kind
     words = median(len(text.split()) for text in held_out.sources)
@@ -130,7 +130,7 @@ def usual_metrics(translator: Translator, held_out: HeldOut) -> tuple[str, ...]:
     return ("word_error_rate", units, "exact_match")
 
 
-def _perplexity(translator: Translator, held_out: HeldOut) -> float:
+def _perplexity(translator: Translator, held_out: ReferenceSet) -> float:
     """Of each piece of the first references, their ends among them."""
     scored = translator.score(held_out.sources, [references[0] for references in held_out.references])
     total, pieces = sum(each.total for each in scored), sum(len(each.logprobs) for each in scored)

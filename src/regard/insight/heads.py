@@ -14,12 +14,12 @@ from torch import Tensor
 
 from regard.batches.rows import Batch
 from regard.errors import CorpusError
-from regard.insight.alignment import Links, align
+from regard.insight.aligned_words import Links, align
 from regard.insight.attention import SOURCE_KIND
-from regard.insight.capture import Head, merged, watch
 from regard.insight.look import refuse_without_attention
 from regard.insight.sample import Sample
-from regard.insight.words import Tokens, by_words, is_punctuation, tokens_of
+from regard.insight.word_pieces import Tokens, by_words, is_punctuation, tokens_of
+from regard.models.parts.observation import Head, merged, watch
 from regard.models.protocols import AttentionName, Model
 from regard.tokens.tokeniser import Tokeniser
 

@@ -18,9 +18,9 @@ from torch import Tensor
 
 from regard import metrics
 from regard.batches.rows import Batch, Rows, rows_of
-from regard.insight.capture import Head, heads_of, observing
 from regard.insight.look import refuse_without_attention
 from regard.insight.sample import Sample
+from regard.models.parts.observation import Head, heads_of, observing
 from regard.models.protocols import AttentionName, Lookup, Model, State
 from regard.search import Request, SearchSettings, build, decode
 

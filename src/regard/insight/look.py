@@ -14,8 +14,8 @@ import torch
 from regard.batches.rows import rows_of
 from regard.errors import SettingsError, TextError
 from regard.insight.attention import Attention
-from regard.insight.capture import Head, merged, watch, without
-from regard.insight.words import tokens_of
+from regard.insight.word_pieces import tokens_of
+from regard.models.parts.observation import Head, merged, watch, without
 from regard.models.protocols import Lookup, Model
 from regard.search import Request, SearchSettings, build, decode
 from regard.tasks.translation import batch_of

@@ -17,7 +17,7 @@ from pkgutil import iter_modules
 
 from regard.errors import CorpusError, SettingsError
 from regard.metrics.metric import TOKENISED, Counted, Metric, Options, References, Score
-from regard.metrics.processes import counted_by, processes_for
+from regard.metrics.parallel import counted_by, processes_for
 from regard.settings import nearest
 
 __all__ = ["TOKENISED", "Counted", "Options", "Score", "count", "metric", "metrics", "score", "sentence_scores"]

@@ -7,10 +7,10 @@ from collections.abc import Iterable
 from regard.errors import TextError
 from regard.text.normalisation import normalise
 from regard.tokens.pair import Tokenisers
-from regard.tokens.protection import protected_strings
+from regard.tokens.protected import protected_strings
 from regard.tokens.reversal import Reversed
-from regard.tokens.settings import Side, TokeniserSettings
 from regard.tokens.tokeniser import Tokeniser, find_kind, utf8
+from regard.tokens.tokeniser_settings import Side, TokeniserSettings
 
 
 def train(source: Iterable[str], target: Iterable[str], settings: TokeniserSettings) -> Tokenisers:

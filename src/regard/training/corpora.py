@@ -20,7 +20,7 @@ from regard.models.protocols import Architecture
 from regard.settings import Settings
 from regard.text.bad_input import BadInput
 from regard.text.formats import Reading
-from regard.text.held_out import named_like_test_sets
+from regard.text.inspection.test_sets import named_like_test_sets
 from regard.text.pairs import Languages
 from regard.tokens import Tokenisers
 from regard.tokens import train as train_tokenisers

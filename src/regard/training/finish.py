@@ -16,13 +16,13 @@ from regard.search import SearchSettings
 from regard.settings import Settings
 from regard.tokens import Tokenisers
 from regard.training.averaging import mean_of
-from regard.training.card import card
 from regard.training.corpora import Corpora
 from regard.training.events import read_journal
 from regard.training.loop import Trainer, perplexity
 from regard.training.recipe import Recipe
-from regard.training.report import write_report
-from regard.training.summary import Summary
+from regard.training.report.card import card
+from regard.training.report.report_page import write_report
+from regard.training.report.summary import Summary
 from regard.training.surroundings import Surroundings
 from regard.training.validation import Validation
 from regard.version import __version__

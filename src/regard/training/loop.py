@@ -25,7 +25,7 @@ from regard.training.checkpoints import Checkpoints, Progress
 from regard.training.events import Journal, Saved, Stepped, Validated
 from regard.training.optimisation import Optimisation, Update
 from regard.training.schedule import rate
-from regard.training.settings import TrainingSettings, ValidationSettings
+from regard.training.training_settings import TrainingSettings, ValidationSettings
 
 _LOG_SECONDS = 2.0
 _BAD_STEPS = 5  # so many in a row without an update send training back to the last checkpoint

@@ -15,11 +15,11 @@ from regard.batches.rows import Batch, Rows
 from regard.errors import TrainingError
 from regard.models.fast import fast_form
 from regard.models.protocols import Architecture, Model
-from regard.training.captured import Captures, NotCapturedError
+from regard.training.captured_steps import Captures, NotCapturedError
 from regard.training.distribution import Processes
 from regard.training.loss import Losses, LossOf
-from regard.training.precision import Precision, worth_compiling
-from regard.training.settings import TrainingSettings
+from regard.training.machine.precision import Precision, worth_compiling
+from regard.training.training_settings import TrainingSettings
 
 _FIRST_SCALE = 1024.0  # of fp16's loss: low enough not to lose the first steps, and it grows
 

@@ -21,7 +21,7 @@ from regard.errors import SettingsError
 from regard.settings import Settings, nearest, read_toml
 from regard.text.cleaning import CleaningSettings
 from regard.tokens import TokeniserSettings
-from regard.training.settings import ScoringSettings, TrainingSettings, ValidationSettings
+from regard.training.training_settings import ScoringSettings, TrainingSettings, ValidationSettings
 
 Tables = presets.Tables
 

@@ -28,9 +28,9 @@ from regard.training.checkpoints import Checkpoints
 from regard.training.corpora import Corpora, check_positions, make_corpora, make_tokenisers
 from regard.training.finish import Finished, finish
 from regard.training.loop import Trainer
-from regard.training.memory import keep_freed_memory
+from regard.training.machine.memory import keep_freed_memory
+from regard.training.machine.precision import Precision, precision_for
 from regard.training.optimisation import Optimisation
-from regard.training.precision import Precision, precision_for
 from regard.training.recipe import Recipe
 from regard.training.resuming import check_data, write_recipe
 from regard.training.surroundings import Surroundings

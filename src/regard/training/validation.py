@@ -22,8 +22,8 @@ from regard.training.events import Validated
 from regard.training.held_out import HeldOut
 from regard.training.loop import perplexity
 from regard.training.loss import LossOf
-from regard.training.precision import Precision
-from regard.training.settings import TrainingSettings, ValidationSettings
+from regard.training.machine.precision import Precision
+from regard.training.training_settings import TrainingSettings, ValidationSettings
 from regard.translation.engines.torch import TorchEngine
 
 _SAMPLES = 5

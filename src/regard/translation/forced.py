@@ -13,7 +13,7 @@ from torch import Tensor
 
 from regard.batches.rows import Batch, by_length
 from regard.errors import SettingsError
-from regard.insight.capture import watch
+from regard.models.parts.observation import watch
 from regard.models.protocols import AttentionName, Model, Observable
 from regard.search import combine
 from regard.tasks.translation import batch_of

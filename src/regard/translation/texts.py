@@ -10,10 +10,10 @@ from typing import Any
 from regard.errors import TextError
 from regard.search import SearchSettings
 from regard.search.request import Phrase
-from regard.text.words import word_spans
+from regard.text.word_spans import word_spans
 from regard.tokens import Tokenisers
 from regard.translation.alignment import Aligner, Said
-from regard.translation.engines.captured import no_garbage
+from regard.translation.engines.captured_board import no_garbage
 from regard.translation.engines.engine import request_for
 from regard.translation.finding import Finder, Found, Sentence
 from regard.translation.forced import Forced

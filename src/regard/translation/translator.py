@@ -24,8 +24,8 @@ from regard.translation.alignment import Aligner
 from regard.translation.engines import Engine, Loaded, open_engine
 from regard.translation.finding import Finder
 from regard.translation.forced import Forced, aligning
+from regard.translation.forking import refuse_after_fork
 from regard.translation.glossary import Glossary
-from regard.translation.processes import refuse_after_fork
 from regard.translation.protection import Protection
 from regard.translation.segments import Segmenter
 from regard.translation.texts import Asked, Texts, strings
@@ -221,8 +221,8 @@ class Translator:
 
         `without` names heads or layers that are switched off: `encoder.2.5,decoder-source.0`.
         """
-        from regard.insight.capture import heads_named
         from regard.insight.look import look
+        from regard.models.parts.observation import heads_named
 
         refuse_after_fork()
         if len(self.models) > 1:

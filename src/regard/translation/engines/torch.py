@@ -24,7 +24,7 @@ from regard.models.protocols import Model
 from regard.search import Board, Request, Result, Search, SearchSettings, Session, StateBoard, build
 from regard.search.length import limit
 from regard.tokens import Tokenisers
-from regard.translation.engines.captured import CapturedBoard, no_garbage
+from regard.translation.engines.captured_board import CapturedBoard, no_garbage
 from regard.translation.engines.engine import Decoding, EngineFile, Loaded, plain_requests
 from regard.translation.engines.ensemble import Ensemble, in_place
 

@@ -21,7 +21,7 @@ from regard.metrics.metric import Counts, Options, References
 
 LINES_EACH = 1000  # for fewer, starting a process takes longer than counting
 _CHUNK = 100  # lines that a process gets at a time
-_CHILD = "import sys; sys.path[:] = {path!r}; from regard.metrics.processes import serve; serve()"
+_CHILD = "import sys; sys.path[:] = {path!r}; from regard.metrics.parallel import serve; serve()"
 
 _Process = subprocess.Popen[bytes]
 

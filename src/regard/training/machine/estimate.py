@@ -15,9 +15,9 @@ import torch
 
 from regard import presets
 from regard.devices import device_for
-from regard.text.statistics import SideStatistics
+from regard.text.inspection.statistics import SideStatistics
 from regard.training.advice import Advice
-from regard.training.precision import Precision, precision_for
+from regard.training.machine.precision import Precision, precision_for
 
 _OPERATIONS = 6
 _EFFICIENCY = 0.4  # of the speed of bare matrix products; the rest of the time goes to everything between them
