@@ -141,7 +141,8 @@ def main() -> None:
             random_model(folder, data, held_out, preset=options.preset)
         for engine in options.engine.split(","):
             translator = regard.load(folder, device=options.device, engine=engine)
-            print(f"{engine}, {len(held_out.sources):,} sentences, {translator.tokenisers.target.size:,} pieces, {options.products}")
+            sizes = f"{len(held_out.sources):,} sentences, {translator.tokenisers.target.size:,} pieces"
+            print(f"{engine}, {options.products} precision, {sizes}", flush=True)
             for _ in range(options.rounds):
                 evaluated(translator, held_out, None if options.model else ENDED)
             del translator
