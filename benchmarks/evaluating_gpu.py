@@ -123,6 +123,7 @@ def main() -> None:
     parser.add_argument("--preset", default="base", help="of the model with random weights")
     parser.add_argument("--engine", default="torch", help="torch, torch-bf16 ...; several with commas")
     parser.add_argument("--device", default="cuda")
+    parser.add_argument("--products", default="highest", help="of float32: highest; high is TF32, medium is bf16")
     parser.add_argument("--times", type=int, default=10)
     parser.add_argument("--lines", type=int, help="only the first lines of newstest2013")
     parser.add_argument("--rounds", type=int, default=2)
@@ -130,6 +131,7 @@ def main() -> None:
     if options.device == "cuda" and not torch.cuda.is_available():
         print("PyTorch sees no GPU here, so nothing is measured.")
         return
+    torch.set_float32_matmul_precision(options.products)
     data = Path(os.environ["REGARD_DATA"])
     held_out = news(data, times=options.times, lines=options.lines)
     torch.manual_seed(0)
@@ -139,7 +141,8 @@ def main() -> None:
             random_model(folder, data, held_out, preset=options.preset)
         for engine in options.engine.split(","):
             translator = regard.load(folder, device=options.device, engine=engine)
-            print(f"{engine}, {len(held_out.sources):,} sentences, {translator.tokenisers.target.size:,} pieces")
+            sizes = f"{len(held_out.sources):,} sentences, {translator.tokenisers.target.size:,} pieces"
+            print(f"{engine}, {options.products} precision, {sizes}", flush=True)
             for _ in range(options.rounds):
                 evaluated(translator, held_out, None if options.model else ENDED)
             del translator

@@ -151,6 +151,8 @@ def _named(value: object) -> str:
 
 def _ranked(found: Sequence[Sequence[Found]], search: SearchSettings) -> list[list[Found]]:
     """The best ways to choose one translation of each segment, by the sum of their scores; samples as they came."""
+    if search.n_best == 1 and all(len(others) == 1 for others in found):  # by far the most frequent case
+        return [[others[0] for others in found]]
     if search.method == "sampling":
         return [[others[min(rank, len(others) - 1)] for others in found] for rank in range(search.n_best)]
     ranked: list[tuple[float, list[Found]]] = [(0.0, [])]

@@ -88,12 +88,13 @@ class Subwords:
 
     def decode(self, ids: Sequence[int]) -> str:
         """The text of `ids`; bytes that are not UTF-8 give U+FFFD."""
-        text: str = self._processor.decode([int(token) for token in ids if token not in self._silent])
+        heard = ids if self._silent.isdisjoint(ids) else [token for token in ids if token not in self._silent]
+        text: str = self._processor.decode(list(map(int, heard)))
         return text
 
     def pieces(self, ids: Sequence[int]) -> list[str]:
         """The pieces as SentencePiece writes them."""
-        return [self._pieces[token] for token in ids]
+        return list(map(self._pieces.__getitem__, ids))
 
     def word_starts(self, ids: Sequence[int]) -> list[bool]:
         """A word starts with a piece that starts with a space."""
