@@ -44,7 +44,7 @@ class Done(NamedTuple):
     @classmethod
     def on(cls, batch: Batch) -> Done:
         """For a step on this batch."""
-        real = [int(torch.count_nonzero(side.segments)) for side in batch[:2]]
+        real = [int(torch.count_nonzero(side.segments)) for side in batch.streams.values()]
         return cls(batch.tokens, sum(real), batch.streams["source"].tokens.numel() + batch.labels.numel())
 
 

@@ -57,8 +57,10 @@ class TorchTransformer(nn.Module):
 
     def forward(self, batch: Batch) -> Tensor:
         length = batch.streams["target"].tokens.size(1)
-        source, target = (self.embedded(side.tokens, self.positions[: side.tokens.size(1)]) for side in batch[:2])
-        no_source, no_target = (side.segments == 0 for side in batch[:2])
+        source, target = (
+            self.embedded(side.tokens, self.positions[: side.tokens.size(1)]) for side in batch.streams.values()
+        )
+        no_source, no_target = (side.segments == 0 for side in batch.streams.values())
         states = self.layers(
             source, target, tgt_mask=self.causal[:length, :length], src_key_padding_mask=no_source,
             tgt_key_padding_mask=no_target, memory_key_padding_mask=no_source, tgt_is_causal=True,
@@ -80,8 +82,8 @@ class TutorialTransformer(TorchTransformer):
         super().__init__(settings, longest, as_it_comes=True)
 
     def forward(self, batch: Batch) -> Tensor:
-        source, target = (side.tokens.transpose(0, 1) for side in batch[:2])
-        no_source, no_target = (side.segments == 0 for side in batch[:2])
+        source, target = (side.tokens.transpose(0, 1) for side in batch.streams.values())
+        no_source, no_target = (side.segments == 0 for side in batch.streams.values())
         nothing_hidden = torch.zeros(len(source), len(source), dtype=torch.bool, device=source.device)
         states = self.layers(
             self.embedded(source, self.positions[: len(source), None]),

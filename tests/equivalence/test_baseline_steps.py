@@ -36,7 +36,7 @@ class Decoding:
 
     def __init__(self, small: Any, sources: list[list[int]], *, width: int, random: Random) -> None:
         self.small, self.width, self.random = small, width, random
-        rows = padded([(source, []) for source in sources]).source
+        rows = padded([(source, []) for source in sources]).streams["source"]
         self.state = small.start(small.encode(rows), width=width)
         self.sources = [source for source in sources for _ in range(width)]
         self.told: list[list[int]] = [[] for _ in self.sources]

@@ -57,7 +57,7 @@ def test_the_decoder_without_attention_is_torchs_stack_from_where_the_encoder_en
 def test_a_decoder_of_another_depth_starts_from_the_encoders_top_layers() -> None:
     for layers, expected in ((1, [1]), (2, [0, 1]), (3, [0, 0, 1])):
         ours = model("lstm", decoder_layers=layers)
-        last = ours.encode(padded([(SOURCE, TARGET)]).source).last
+        last = ours.encode(padded([(SOURCE, TARGET)]).streams["source"]).last
         assert [id(hidden) for hidden in ours.decoder.first(last)] == [id(last[number]) for number in expected]
 
 

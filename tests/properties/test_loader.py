@@ -283,7 +283,7 @@ def test_a_held_out_pair_takes_all_pairs_of_its_source_with_it(tmp_path: Path) -
     assert len(held) == 4
     assert len(rest) == 60 - 6 * len(sources)
     assert not sources & {rest.streams["source"].sentence(n)[0] for n in range(len(rest))}
-    assert [hold_out(corpus, count=4, seed=1)[1].target.sentence(n) for n in range(4)] == [
+    assert [hold_out(corpus, count=4, seed=1)[1].streams["target"].sentence(n) for n in range(4)] == [
         held.streams["target"].sentence(n) for n in range(4)
     ]
 

@@ -33,7 +33,7 @@ def test_the_stored_corpus_holds_the_pairs_that_cleaning_keeps(pairs: list[tuple
         corpus = prepare(source, tokenisers, Path(folder) / "out", workers=1)
         sides = [
             [tokenisers.source.decode(side.sentence(number)) for number in range(len(corpus))]
-            for side in (corpus.source, corpus.target)
+            for side in corpus.streams.values()
         ]
         assert list(zip(*sides, strict=True)) == expected
         dropped = {reason.name.lower(): tally.count for reason, tally in report.dropped.items()}
