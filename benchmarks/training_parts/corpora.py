@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from regard.batches.corpus import CorpusWriter, Side, StoredCorpus
+from regard.batches.corpus import CorpusWriter, StoredCorpus, Stream
 from regard.batches.rows import Batch, Rows
 from regard.tokens.tokeniser import BEGIN, END, SPECIAL
 from training_parts.scale import Scale
@@ -48,7 +48,7 @@ def stored(folder: Path, scale: Scale, *, learnable: bool = False) -> StoredCorp
         said = FIRST + draw.permutation(scale.vocabulary - FIRST)[read - FIRST]
     else:
         said = ids(draw, int(target.sum()), scale.vocabulary)
-    writer = CorpusWriter(folder, vocabulary=scale.vocabulary)
+    writer = CorpusWriter(folder, streams=("source", "target"), vocabulary=scale.vocabulary)
     for side, tokens, counts in (("source", read, source), ("target", said, target)):
         tokens[counts.cumsum() - 1] = END
         writer.add(side, tokens.astype(np.uint32), counts.astype(np.int32))
@@ -110,7 +110,7 @@ def _padded_batch(corpus: StoredCorpus, pairs: Numbers) -> Batch:
     return Batch(source, target, said.tokens, int(said.segments.sum()))
 
 
-def _padded_rows(side: Side, pairs: Numbers) -> Rows:
+def _padded_rows(side: Stream, pairs: Numbers) -> Rows:
     counts = side.lengths[pairs].astype(np.int64)[:, None]
     positions = np.broadcast_to(np.arange(counts.max()), (len(pairs), counts.max()))
     real = positions < counts
