@@ -103,7 +103,7 @@ def padded(corpus: StoredCorpus, tokens: int, *, most: int) -> list[Batch]:
 
 
 def _padded_batch(corpus: StoredCorpus, pairs: Numbers) -> Batch:
-    source, said = _padded_rows(corpus.source, pairs), _padded_rows(corpus.target, pairs)
+    source, said = (_padded_rows(stream, pairs) for stream in corpus.streams.values())
     read = torch.roll(said.tokens, 1, dims=1)
     read[:, 0] = corpus.begin
     target = Rows(read * said.segments, said.segments, said.positions)

@@ -10,6 +10,7 @@ from torch import Tensor, distributed
 
 from regard import SettingsError
 from regard.batches.loader import Loader, LoaderSettings
+from regard.models.transformer import ARCHITECTURE
 from regard.tasks.translation import TASK
 from regard.training import distribution
 from regard.training.distribution import Processes, card_for, own_card
@@ -58,6 +59,7 @@ def optimisation(processes: Processes) -> Optimisation:
         precision=Precision("float32", None, ""),
         processes=processes,
         say=print,
+        kind=ARCHITECTURE,
     )
 
 

@@ -29,7 +29,8 @@ def marian(model: Transformer) -> Any:
         theirs.model.shared.weight.copy_(model.source_embedding.weight)
         theirs.final_logits_bias.copy_(model.output_bias)
         for ours, stack in ((model.encoder, theirs.model.encoder), (model.decoder, theirs.model.decoder)):
-            stack.embed_positions.weight.copy_(model.source_positions(0, 32, like=model.source_embedding.weight))
+            positions = stack.embed_positions.weight
+            positions.copy_(model.source_positions(torch.zeros_like(positions)[None], torch.arange(32)[None])[0])
             for our_layer, their_layer in zip(ours.layers, stack.layers, strict=True):
                 copy_layer(our_layer, their_layer)
     return theirs
