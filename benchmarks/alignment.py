@@ -31,9 +31,7 @@ def shares(translator: Translator, layers: list[int], texts: list[str]) -> tuple
     pairs = [
         (Said(text, source.encode(text)), Said(translation(text), target.encode(translation(text)))) for text in texts
     ]
-    seen = Forced(translator.models, translator.tokenisers, device=translator.device).attention(
-        [(before.ids, after.ids) for before, after in pairs]
-    )
+    seen = Forced(translator.loaded).attention([(before.ids, after.ids) for before, after in pairs])
     right, words = [0, 0], 0
     for weights, (before, after) in zip(seen, pairs, strict=True):
         numbers = word_numbers(source, before), word_numbers(target, after)

@@ -18,10 +18,11 @@ from rich.table import Table
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from regard.batches.rows import Batch, batch_of
-from regard.insight.capture import watch
+from regard.batches.rows import Batch
 from regard.models.fast import fast_form
+from regard.models.parts.observation import watch
 from regard.models.transformer import Transformer, TransformerSettings
+from regard.tasks.translation import batch_of
 
 VOCABULARY, SENTENCES, ROW = 8_000, 128, 64
 SIZE = {"encoder_layers": 3, "decoder_layers": 3, "d_model": 256, "d_ff": 1024, "heads": 4, "dropout": 0.1}
@@ -64,9 +65,9 @@ class TorchTransformer(nn.Module):
         self.causal = nn.Transformer.generate_square_subsequent_mask(256)
 
     def forward(self, batch: Batch) -> Tensor:
-        length = batch.target.tokens.size(1)
-        source, target = self.embedding(batch.source.tokens), self.embedding(batch.target.tokens)
-        no_source, no_target = (side.segments == 0 for side in (batch.source, batch.target))
+        length = batch.streams["target"].tokens.size(1)
+        source, target = self.embedding(batch.streams["source"].tokens), self.embedding(batch.streams["target"].tokens)
+        no_source, no_target = (side.segments == 0 for side in (batch.streams["source"], batch.streams["target"]))
         states = self.layers(
             source, target, tgt_mask=self.causal[:length, :length] < 0, src_key_padding_mask=no_source,
             tgt_key_padding_mask=no_target, memory_key_padding_mask=no_source, tgt_is_causal=True,
@@ -75,7 +76,7 @@ class TorchTransformer(nn.Module):
 
 
 def step(model: nn.Module, batch: Batch) -> None:
-    real = batch.target.segments != 0
+    real = batch.streams["target"].segments != 0
     F.cross_entropy(model(batch)[real], batch.labels[real]).backward()
     model.zero_grad()
 
@@ -109,7 +110,7 @@ def main() -> None:
             began = time.perf_counter()
             program()
             spent[name].append(time.perf_counter() - began)
-    tokens = int((padded.target.segments != 0).sum())
+    tokens = int((padded.streams["target"].segments != 0).sum())
     table = Table(
         "program",
         "ms a step",
@@ -120,7 +121,7 @@ def main() -> None:
     for name, times in spent.items():
         median = statistics.median(times[1:])
         batch = padded if "one sentence" in name or "padded" in name else packed
-        filled = (batch.target.segments != 0).float().mean().item()
+        filled = (batch.streams["target"].segments != 0).float().mean().item()
         table.add_row(name, f"{1000 * median:.0f}", f"{tokens / median:,.0f}", f"{filled:.0%}")
     Console(width=100).print(table)
 

@@ -12,11 +12,11 @@ import torch
 from rich.console import Console
 from rich.table import Table
 
-from regard.batches.rows import batch_of
-from regard.insight.capture import heads_of, without
 from regard.insight.knockout import losses
 from regard.insight.sample import Sample
+from regard.models.parts.observation import heads_of, without
 from regard.models.transformer import Transformer, TransformerSettings
+from regard.tasks.translation import batch_of
 from regard.text.pairs import Pair
 from regard.tokens import TokeniserSettings, train
 

@@ -19,6 +19,7 @@ from rich.table import Table
 
 from regard.batches.corpus import CorpusWriter, StoredCorpus
 from regard.batches.loader import Loader, LoaderSettings, Place
+from regard.tasks.translation import TASK
 from training_parts import corpora
 from training_parts.scale import FULL
 
@@ -41,7 +42,7 @@ def corpus(folder: Path, pairs: int) -> StoredCorpus:
 
 def measure(stored: StoredCorpus, settings: LoaderSettings, seconds: float) -> tuple[float, float, int, float, float]:
     """Tokens a second, share of row slots filled, batches, milliseconds to the first batch and to go on far away."""
-    loader = Loader(stored, settings)
+    loader = Loader(stored, settings, TASK)
     began = time.perf_counter()
     batches = loader.batches()
     next(batches)
@@ -49,25 +50,29 @@ def measure(stored: StoredCorpus, settings: LoaderSettings, seconds: float) -> t
     tokens = slots = count = 0
     began = time.perf_counter()
     for batch, _ in batches:
-        tokens += int((batch.source.segments != 0).sum()) + int((batch.target.segments != 0).sum())
-        slots += 2 * batch.source.tokens.numel()
+        tokens += int((batch.streams["source"].segments != 0).sum()) + int(
+            (batch.streams["target"].segments != 0).sum()
+        )
+        slots += 2 * batch.streams["source"].tokens.numel()
         count += 1
         if time.perf_counter() - began > seconds:
             break
     speed = tokens / (time.perf_counter() - began)
     began = time.perf_counter()
-    next(Loader(stored, settings).batches(Place(epoch=1_000_000 // 600, pool=loader.pools // 2, batch=3)))
+    next(Loader(stored, settings, TASK).batches(Place(epoch=1_000_000 // 600, pool=loader.pools // 2, batch=3)))
     return speed, tokens / slots, count, 1000 * first, 1000 * (time.perf_counter() - began)
 
 
 def ahead(stored: StoredCorpus, settings: LoaderSettings, batches: int = 200) -> float:
     """Tokens a second that reach this thread from one that makes batches ahead."""
-    stream = Loader(stored, settings).prefetched()
+    stream = Loader(stored, settings, TASK).prefetched()
     next(stream)
     tokens = 0
     began = time.perf_counter()
     for batch, _ in islice(stream, batches):
-        tokens += int((batch.source.segments != 0).sum()) + int((batch.target.segments != 0).sum())
+        tokens += int((batch.streams["source"].segments != 0).sum()) + int(
+            (batch.streams["target"].segments != 0).sum()
+        )
     return tokens / (time.perf_counter() - began)
 
 

@@ -68,7 +68,11 @@ def prepare_once(folder: Path, data: Path) -> None:
     with tempfile.TemporaryDirectory(dir=folder) as store:
         began = time.perf_counter()
         corpus = prepare(Source(data=(str(data),), source="en", target="de"), tokenisers, Path(store))
-        print(time.perf_counter() - began, len(corpus), int(corpus.source.lengths.sum() + corpus.target.lengths.sum()))
+        print(
+            time.perf_counter() - began,
+            len(corpus),
+            int(corpus.streams["source"].lengths.sum() + corpus.streams["target"].lengths.sum()),
+        )
 
 
 def memory_of(process: int) -> int:

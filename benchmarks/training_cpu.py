@@ -37,15 +37,16 @@ from rich.table import Table
 
 from regard.batches.corpus import StoredCorpus, store
 from regard.batches.loader import Loader, LoaderSettings
-from regard.batches.rows import Batch, batch_of
+from regard.batches.rows import Batch
 from regard.models.transformer import ARCHITECTURE, Transformer, TransformerSettings
+from regard.tasks.translation import TASK, batch_of
 from regard.tokens import TokeniserSettings, train
 from regard.training.distribution import Processes
-from regard.training.memory import keep_freed_memory
+from regard.training.machine.memory import keep_freed_memory
+from regard.training.machine.precision import Precision
+from regard.training.machine.probes import bf16_beside_float32
 from regard.training.optimisation import Optimisation
-from regard.training.precision import Precision
-from regard.training.probes import bf16_beside_float32
-from regard.training.settings import TrainingSettings
+from regard.training.training_settings import TrainingSettings
 from training_parts import products
 from training_parts.peers import Make, Marian, Peer, TorchTransformer, TutorialTransformer, WithLoss
 from training_parts.scale import DROPOUT
@@ -86,19 +87,19 @@ def padded_batches(corpus: StoredCorpus, size: int, *, order: str) -> list[Batch
     """One sentence a row: pools of 100 shuffled batches, sorted by the lengths of both sides."""
 
     def length(number: int) -> tuple[int, int]:
-        return ORDERS[order](int(corpus.source.lengths[number]), int(corpus.target.lengths[number]))
+        return ORDERS[order](*(int(stream.lengths[number]) for stream in corpus.streams.values()))
 
     draw = random.Random(0)  # noqa: S311
     numbers = list(range(len(corpus)))
     draw.shuffle(numbers)
-    pool = 100 * size // int(corpus.target.lengths.mean())
+    pool = 100 * size // int(corpus.streams["target"].lengths.mean())
     batches = []
     for first in range(0, len(numbers), pool):
         rows: list[list[tuple[list[int], list[int]]]] = []
         tokens = 0
         for number in sorted(numbers[first : first + pool], key=length):
-            rows.append([(corpus.source.sentence(number), corpus.target.sentence(number))])
-            tokens += int(corpus.target.lengths[number])
+            rows.append([(corpus.streams["source"].sentence(number), corpus.streams["target"].sentence(number))])
+            tokens += int(corpus.streams["target"].lengths[number])
             if tokens >= size:
                 batches.append(batch_of(rows, begin=0, end=1))
                 rows, tokens = [], 0
@@ -108,7 +109,9 @@ def padded_batches(corpus: StoredCorpus, size: int, *, order: str) -> list[Batch
 
 def packed_batches(corpus: StoredCorpus, size: int) -> Iterator[Batch]:
     """As ours trains on them."""
-    return (batch for batch, _ in Loader(corpus, LoaderSettings(batch_tokens=size, row_lengths=(64, 128))).batches())
+    return (
+        batch for batch, _ in Loader(corpus, LoaderSettings(batch_tokens=size, row_lengths=(64, 128)), TASK).batches()
+    )
 
 
 def ours(corpus: StoredCorpus, size: int, precision: Precision) -> Step:
@@ -145,9 +148,10 @@ def peer(model: Peer, batches: list[Batch], precision: Precision) -> Step:
 
 def filled(batches: list[Batch]) -> str:
     """How full the batches are of real tokens, on both sides."""
-    source = sum(int((batch.source.segments != 0).sum()) for batch in batches)
+    source = sum(int((batch.streams["source"].segments != 0).sum()) for batch in batches)
     target = sum(batch.tokens for batch in batches)
-    places = [sum(side.numel() for side in sides) for sides in zip(*((b.source.tokens, b.labels) for b in batches))]  # noqa: B905
+    sides = zip(*((batch.streams["source"].tokens, batch.labels) for batch in batches), strict=True)
+    places = [sum(tensor.numel() for tensor in side) for side in sides]
     return f"{source / places[0]:.0%} full of source tokens and {target / places[1]:.0%} of target tokens"
 
 
@@ -218,7 +222,7 @@ def main() -> None:
     table = Table("tokens a batch", "program, sorted by", "target tokens/s", "the first one is", title=title)
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary) / "corpus"
-        store(folder, list(zip(*encoded, strict=True)), begin=0, end=1, vocabulary=8_000)
+        store(folder, dict(zip(("source", "target"), encoded, strict=True)), begin=0, end=1, vocabulary=8_000)
         contests = [programs for name in asked for programs in CONTESTS[name][int(options.without_peers) :]]
         for size, programs in product(map(int, options.sizes.split(",")), contests):
             speeds = measure(programs, str(folder), size, options.rounds, kept_memory=options.kept_memory)

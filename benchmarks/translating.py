@@ -109,7 +109,8 @@ def marian(model: Transformer) -> Any:
             (model.decoder, model.target_positions, theirs.model.decoder),
         )
         for ours, positions, stack in sides:
-            stack.embed_positions.weight.copy_(positions(0, 512, like=like))
+            nothing = like.new_zeros(1, 512, like.size(1))
+            stack.embed_positions.weight.copy_(positions(nothing, torch.arange(512)[None])[0])
             for our_layer, their_layer in zip(ours.layers, stack.layers, strict=True):
                 copy_layer(our_layer, their_layer)
     if settings.start == "zero":

@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from regard.files import write
+from regard.tasks.translation import TASK
 
 RECIPES = Path(__file__).parent / "comparison"
 SEVERAL_SEEDS = ("transformer", "lstm-attention", "lstm", "convs2s")
@@ -214,8 +215,8 @@ def tokens_per_second(model: Any, tokenisers: Any, place: Path, device: Any) -> 
     from regard.batches.loader import Loader, LoaderSettings
     from regard.batches.preparation import prepare
     from regard.training.distribution import Processes
+    from regard.training.machine.precision import precision_for
     from regard.training.optimisation import Optimisation
-    from regard.training.precision import precision_for
 
     recipe = stored_recipe(place)
     training = recipe.training
@@ -225,13 +226,14 @@ def tokens_per_second(model: Any, tokenisers: Any, place: Path, device: Any) -> 
         LoaderSettings(
             batch_tokens=training.batch_tokens, row_lengths=training.row_lengths, share_rows=kind.shares_rows
         ),
+        TASK,
     )
     precision = precision_for(device, training.precision)._replace(whole=kind.rounds)
     optimisation = Optimisation(
         model, training, device=device, precision=precision, processes=Processes(), say=print, kind=kind
     )  # fmt: skip
     if device.type == "cuda":
-        optimisation.try_shapes(loader.shapes())
+        optimisation.try_shapes(loader.shapes(), longest=loader.corpus.longest, streams=loader.corpus.streams)
     stream, warm_up = loader.prefetched(), WARM_UP if device.type == "cuda" else 2
     tokens, began = 0, time.perf_counter()
     for number, (batch, _) in enumerate(stream):

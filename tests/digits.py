@@ -21,7 +21,7 @@ def held_out(string: list[int]) -> bool:
 
 def answers(model: Any, sources: list[list[int]]) -> list[list[int]]:
     """Greedy search, through the verbs."""
-    rows = padded([(source, []) for source in sources]).source
+    rows = padded([(source, []) for source in sources]).streams["source"]
     state = model.start(model.encode(rows))
     tokens, said = torch.full((len(sources),), BEGIN), []
     for _ in range(LONGEST + 1):

@@ -1,13 +1,18 @@
 """Small models and batches for tests."""
 
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import torch
 from hypothesis import strategies as st
 from torch import Tensor
 
-from regard.batches.rows import Batch, Rows, batch_of
+from regard.batches import corpus
+from regard.batches.corpus import StoredCorpus
+from regard.batches.rows import Batch, Rows
 from regard.models.transformer import OwnSentence, Transformer, TransformerSettings
+from regard.tasks.translation import batch_of
 
 VOCABULARY = 23
 BEGIN, END = 0, 1
@@ -49,6 +54,12 @@ def sight(queries: Tensor, keys: Tensor, *, backwards: bool = False) -> OwnSente
     """Who looks at whom, by the numbers of the sentences: [B, T] and [B, S]."""
     of_queries, of_keys = (Rows(numbers, numbers, torch.zeros_like(numbers)) for numbers in (queries, keys))
     return OwnSentence(of_queries, of_keys, backwards=backwards)
+
+
+def store(folder: Path, pairs: Sequence[Pair], *, begin: int, end: int, vocabulary: int) -> StoredCorpus:
+    """A stored corpus of sentence pairs."""
+    streams = {"source": [source for source, _ in pairs], "target": [target for _, target in pairs]}
+    return corpus.store(folder, streams, begin=begin, end=end, vocabulary=vocabulary)
 
 
 words = st.integers(min_value=2, max_value=VOCABULARY - 1)

@@ -5,7 +5,7 @@ import math
 from typing import Any
 
 from regard.training.events import Event, Said, Saved, Stepped, Validated
-from regard.training.summary import Summary
+from regard.training.report.summary import Summary
 
 SIGNATURES = {
     "bleu": "nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|version:2.5.1",

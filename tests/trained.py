@@ -10,8 +10,8 @@ import torch
 from torch.nn import functional as F
 
 from regard import modelfolder, models
-from regard.batches.rows import batch_of
 from regard.models.transformer import Transformer
+from regard.tasks.translation import batch_of
 from regard.tokens import Tokenisers, TokeniserSettings
 from regard.tokens import train as train_tokenisers
 
@@ -55,7 +55,7 @@ def model_folder(
         texts = [sentence(draw) for _ in range(32)]
         pairs = [(both.source.encode(text), both.target.encode(translation(text))) for text in texts]
         batch = batch_of([[pair] for pair in pairs], begin=both.target.begin, end=both.target.end)
-        real = batch.target.segments != 0
+        real = batch.streams["target"].segments != 0
         loss = F.cross_entropy(model(batch)[real], batch.labels[real])
         optimiser.zero_grad()
         loss.backward()

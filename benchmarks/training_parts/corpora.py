@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from regard.batches.corpus import CorpusWriter, Side, StoredCorpus
+from regard.batches.corpus import CorpusWriter, StoredCorpus, Stream
 from regard.batches.rows import Batch, Rows
 from regard.tokens.tokeniser import BEGIN, END, SPECIAL
 from training_parts.scale import Scale
@@ -48,7 +48,7 @@ def stored(folder: Path, scale: Scale, *, learnable: bool = False) -> StoredCorp
         said = FIRST + draw.permutation(scale.vocabulary - FIRST)[read - FIRST]
     else:
         said = ids(draw, int(target.sum()), scale.vocabulary)
-    writer = CorpusWriter(folder, vocabulary=scale.vocabulary)
+    writer = CorpusWriter(folder, streams=("source", "target"), vocabulary=scale.vocabulary)
     for side, tokens, counts in (("source", read, source), ("target", said, target)):
         tokens[counts.cumsum() - 1] = END
         writer.add(side, tokens.astype(np.uint32), counts.astype(np.int32))
@@ -85,27 +85,32 @@ def padded(corpus: StoredCorpus, tokens: int, *, most: int) -> list[Batch]:
     """
     draw = np.random.default_rng(3)
     order = draw.permutation(len(corpus))
-    size = POOL * tokens // int(corpus.target.lengths.mean())
+    size = POOL * tokens // int(corpus.streams["target"].lengths.mean())
     groups: list[Numbers] = []
     for first in range(0, len(order), size):
         pool = order[first : first + size]
-        pool = pool[np.argsort(np.maximum(corpus.source.lengths[pool], corpus.target.lengths[pool]), kind="stable")]
-        cut = np.flatnonzero(np.diff(corpus.target.lengths[pool].cumsum(dtype=np.int64) // tokens)) + 1
+        pool = pool[
+            np.argsort(
+                np.maximum(corpus.streams["source"].lengths[pool], corpus.streams["target"].lengths[pool]),
+                kind="stable",
+            )
+        ]
+        cut = np.flatnonzero(np.diff(corpus.streams["target"].lengths[pool].cumsum(dtype=np.int64) // tokens)) + 1
         groups += np.split(pool, cut)[:-1] or [pool]
     chosen = draw.permutation(len(groups))[:most]
     batches = [_padded_batch(corpus, groups[number]) for number in chosen]
-    return sorted(batches, key=lambda batch: batch.source.tokens.shape == batch.labels.shape)
+    return sorted(batches, key=lambda batch: batch.streams["source"].tokens.shape == batch.labels.shape)
 
 
 def _padded_batch(corpus: StoredCorpus, pairs: Numbers) -> Batch:
-    source, said = _padded_rows(corpus.source, pairs), _padded_rows(corpus.target, pairs)
+    source, said = (_padded_rows(stream, pairs) for stream in corpus.streams.values())
     read = torch.roll(said.tokens, 1, dims=1)
     read[:, 0] = corpus.begin
     target = Rows(read * said.segments, said.segments, said.positions)
     return Batch(source, target, said.tokens, int(said.segments.sum()))
 
 
-def _padded_rows(side: Side, pairs: Numbers) -> Rows:
+def _padded_rows(side: Stream, pairs: Numbers) -> Rows:
     counts = side.lengths[pairs].astype(np.int64)[:, None]
     positions = np.broadcast_to(np.arange(counts.max()), (len(pairs), counts.max()))
     real = positions < counts

@@ -13,10 +13,11 @@ from regard.batches.corpus import StoredCorpus
 from regard.batches.loader import Loader, LoaderSettings
 from regard.batches.rows import Batch
 from regard.models.transformer import ARCHITECTURE, Transformer, TransformerSettings
+from regard.tasks.translation import TASK
 from regard.training.distribution import Processes
+from regard.training.machine.precision import precision_for
 from regard.training.optimisation import Optimisation
-from regard.training.precision import precision_for
-from regard.training.settings import TrainingSettings
+from regard.training.training_settings import TrainingSettings
 from training_parts import corpora
 from training_parts.scale import (
     ROW,
@@ -43,8 +44,8 @@ class Done(NamedTuple):
     @classmethod
     def on(cls, batch: Batch) -> Done:
         """For a step on this batch."""
-        real = [int(torch.count_nonzero(side.segments)) for side in batch[:2]]
-        return cls(batch.tokens, sum(real), batch.source.tokens.numel() + batch.labels.numel())
+        real = [int(torch.count_nonzero(side.segments)) for side in batch.streams.values()]
+        return cls(batch.tokens, sum(real), batch.streams["source"].tokens.numel() + batch.labels.numel())
 
 
 Step = Callable[[], Done]
@@ -93,7 +94,7 @@ def optimisation(
 
 
 def loader(corpus: StoredCorpus, tokens: int) -> Loader:
-    return Loader(corpus, LoaderSettings(batch_tokens=tokens, row_lengths=(ROW,)))
+    return Loader(corpus, LoaderSettings(batch_tokens=tokens, row_lengths=(ROW,)), TASK)
 
 
 def program(settings: TransformerSettings, corpus: StoredCorpus, scale: Scale) -> Step:
@@ -101,7 +102,7 @@ def program(settings: TransformerSettings, corpus: StoredCorpus, scale: Scale) -
     torch.manual_seed(1)
     training = training_settings(scale, tokens=scale.batch_tokens, compiled=True)
     trained = optimisation(Transformer(settings), training, scale.device)
-    stream = loader(corpus, scale.batch_tokens).prefetched()
+    stream = loader(corpus, scale.batch_tokens).prefetched(pin=scale.device.type == "cuda")
     numbers = iter(range(1, 10**9))
 
     def step() -> Done:

@@ -56,9 +56,11 @@ class TorchTransformer(nn.Module):
         return vectors
 
     def forward(self, batch: Batch) -> Tensor:
-        length = batch.target.tokens.size(1)
-        source, target = (self.embedded(side.tokens, self.positions[: side.tokens.size(1)]) for side in batch[:2])
-        no_source, no_target = (side.segments == 0 for side in batch[:2])
+        length = batch.streams["target"].tokens.size(1)
+        source, target = (
+            self.embedded(side.tokens, self.positions[: side.tokens.size(1)]) for side in batch.streams.values()
+        )
+        no_source, no_target = (side.segments == 0 for side in batch.streams.values())
         states = self.layers(
             source, target, tgt_mask=self.causal[:length, :length], src_key_padding_mask=no_source,
             tgt_key_padding_mask=no_target, memory_key_padding_mask=no_source, tgt_is_causal=True,
@@ -80,8 +82,8 @@ class TutorialTransformer(TorchTransformer):
         super().__init__(settings, longest, as_it_comes=True)
 
     def forward(self, batch: Batch) -> Tensor:
-        source, target = (side.tokens.transpose(0, 1) for side in batch[:2])
-        no_source, no_target = (side.segments == 0 for side in batch[:2])
+        source, target = (side.tokens.transpose(0, 1) for side in batch.streams.values())
+        no_source, no_target = (side.segments == 0 for side in batch.streams.values())
         nothing_hidden = torch.zeros(len(source), len(source), dtype=torch.bool, device=source.device)
         states = self.layers(
             self.embedded(source, self.positions[: len(source), None]),
@@ -113,8 +115,8 @@ class Marian(nn.Module):
 
     def forward(self, batch: Batch) -> Tensor:
         logits: Tensor = self.model(
-            input_ids=batch.source.tokens, attention_mask=batch.source.segments, use_cache=False,
-            decoder_input_ids=batch.target.tokens,
+            input_ids=batch.streams["source"].tokens, attention_mask=batch.streams["source"].segments, use_cache=False,
+            decoder_input_ids=batch.streams["target"].tokens,
         ).logits  # fmt: skip
         return logits
 
@@ -135,7 +137,7 @@ class WithLoss(nn.Module):
         self.model, self.loss = model, MeanLoss()
 
     def forward(self, batch: Batch) -> Tensor:
-        labels, segments = batch.labels, batch.target.segments
+        labels, segments = batch.labels, batch.streams["target"].segments
         if self.model.length_first:
             labels, segments = labels.transpose(0, 1), segments.transpose(0, 1)
         mean: Tensor = self.loss(self.model(batch), labels, segments)

@@ -46,7 +46,7 @@ def step_of(model: Transformer, batches: Iterator[Batch], dtype: torch.dtype) ->
 
     def step() -> int:
         batch = next(batches)
-        source, target = (-(-int((side.segments != 0).sum()) // ROUND) * ROUND for side in batch[:2])
+        source, target = (-(-int((side.segments != 0).sum()) // ROUND) * ROUND for side in batch.streams.values())
         for weight, of_source in rounded:
             tokens, (outputs, inputs) = source if of_source else target, weight.shape
             x, gradient = room("x", tokens, inputs), room("gradient", tokens, outputs)

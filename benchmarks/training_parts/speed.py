@@ -33,7 +33,7 @@ class Contest:
 
     def run(self) -> None:
         corpus = self.shop.corpus()
-        means = [float(side.lengths.mean()) for side in (corpus.source, corpus.target)]
+        means = [float(side.lengths.mean()) for side in corpus.streams.values()]
         print(f"{len(corpus):,} pairs, {means[0]:.1f} and {means[1]:.1f} tokens a sentence, up to {corpus.longest}")
         for name in [*OURS, *peers.PEERS]:
             if not self.only or any(part.lower() in name.lower() for part in self.only):

@@ -48,7 +48,7 @@ def operations(settings: TransformerSettings, source: np.ndarray, target: np.nda
 
 def operations_of(settings: TransformerSettings, corpus: StoredCorpus) -> Operations:
     """Of one target token of this corpus, with all that belongs to it."""
-    lengths = np.array(corpus.source.lengths), np.array(corpus.target.lengths)
+    lengths = np.array(corpus.streams["source"].lengths), np.array(corpus.streams["target"].lengths)
     return operations(settings, *lengths).for_each(float(lengths[1].sum(dtype=np.int64)))
 
 

@@ -9,12 +9,12 @@ from pathlib import Path
 import torch
 
 from regard import presets
-from regard.batches.rows import batch_of
 from regard.insight import machinery
-from regard.models.transformer import Sinusoids, backwards, may_look
+from regard.models.transformer import OwnSentence, Sinusoids
+from regard.tasks.translation import batch_of
 from regard.training.loss import smoothed_cross_entropy
 from regard.training.schedule import rate
-from regard.training.settings import TrainingSettings
+from regard.training.training_settings import TrainingSettings
 
 EVERY, STEPS = 200, 40_000
 VOCABULARY = 1_000
@@ -22,14 +22,17 @@ VOCABULARY = 1_000
 
 def positions() -> str:
     """Section 3.5."""
-    return machinery.positions(Sinusoids(128, interleaved=True)(0, 60, like=torch.zeros(1)))
+    return machinery.positions(Sinusoids(128, interleaved=True).encodings(torch.arange(60)).float())
 
 
 def distances() -> str:
     """The same, each position with the one in the middle."""
     widths = {"d_model 512": 512, "d_model 128": 128}
     return machinery.distances(
-        {name: Sinusoids(width, interleaved=True)(0, 101, like=torch.zeros(1)) for name, width in widths.items()}
+        {
+            name: Sinusoids(width, interleaved=True).encodings(torch.arange(101)).float()
+            for name, width in widths.items()
+        }
     )
 
 
@@ -37,15 +40,15 @@ def masks() -> str:
     """Three sentence pairs in one row."""
     pairs = [([5, 6, 7, 8], [9, 8, 7]), ([4, 3], [2, 3, 4, 5]), ([7, 7, 9], [6, 2])]
     batch = batch_of([pairs], begin=0, end=1, length=16)
-    source, target = batch.source, batch.target
+    source, target = batch.streams["source"], batch.streams["target"]
     seen = {
-        "encoder": (may_look(source.segments, source.segments)[0, 0], source, source),
+        "encoder": (OwnSentence(source, source).allowed()[0, 0], source, source),
         "decoder": (
-            may_look(target.segments, target.segments)[0, 0] & backwards(target.tokens.size(1), torch.device("cpu")),
+            OwnSentence(target, target, backwards=True).allowed()[0, 0],
             target,
             target,
         ),
-        "decoder-source": (may_look(target.segments, source.segments)[0, 0], target, source),
+        "decoder-source": (OwnSentence(target, source).allowed()[0, 0], target, source),
     }
     return machinery.masks(seen)
 

@@ -3,7 +3,8 @@
 The public names, nothing else. What is heavy is loaded when it is first used.
 """
 
-from typing import TYPE_CHECKING, Any
+from importlib import import_module
+from typing import TYPE_CHECKING
 
 from regard.errors import (
     CheckpointError,
@@ -14,35 +15,56 @@ from regard.errors import (
     SettingsError,
     TextError,
     TrainingError,
+    TranslatorError,
 )
 from regard.version import __version__
 
 if TYPE_CHECKING:
+    from regard.insight.attention import Attention
+    from regard.search.search_settings import SearchSettings
     from regard.training.train import train
-    from regard.translation.translator import load
+    from regard.translation.translation import Alternative, Scored, Translation
+    from regard.translation.translator import Translator, load
 
 __all__ = [
+    "Alternative",
+    "Attention",
     "CheckpointError",
     "CorpusError",
     "LengthError",
     "ModelFolderError",
     "RegardError",
+    "Scored",
+    "SearchSettings",
     "SettingsError",
     "TextError",
     "TrainingError",
+    "Translation",
+    "Translator",
+    "TranslatorError",
     "__version__",
     "load",
     "train",
 ]
 
+_LATER = {
+    "Alternative": "regard.translation.translation",
+    "Attention": "regard.insight.attention",
+    "Scored": "regard.translation.translation",
+    "SearchSettings": "regard.search.search_settings",
+    "Translation": "regard.translation.translation",
+    "Translator": "regard.translation.translator",
+    "load": "regard.translation.translator",
+    "train": "regard.training.train",
+}
 
-def __getattr__(name: str) -> Any:
-    if name == "train":
-        from regard.training.train import train
+if not TYPE_CHECKING:  # a type checker would take every name for one of ours
 
-        return train
-    if name == "load":
-        from regard.translation.translator import load
+    def __getattr__(name: str) -> object:
+        if name not in _LATER:
+            raise AttributeError(f"module 'regard' has no attribute {name!r}")
+        return getattr(import_module(_LATER[name]), name)
 
-        return load
-    raise AttributeError(f"module 'regard' has no attribute {name!r}")
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -7,7 +7,8 @@ RegardError                 everything below; catch this one
 ├── LengthError             a text is longer than a model can take
 ├── ModelFolderError        a model folder is missing, damaged, foreign or too new
 ├── CheckpointError         a checkpoint is damaged
-└── TrainingError           training cannot start or go on
+├── TrainingError           training cannot start or go on
+└── TranslatorError         a Translator is used in a process that it cannot work in
 
 A message says what went wrong, where, what was expected and what to do next. Our own mistakes are `assert`s.
 """
@@ -43,3 +44,7 @@ class CheckpointError(RegardError):
 
 class TrainingError(RegardError):
     """Training cannot start or go on."""
+
+
+class TranslatorError(RegardError):
+    """A Translator is used in a process that it cannot work in."""

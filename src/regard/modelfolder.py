@@ -13,8 +13,9 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
+from math import prod
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -24,6 +25,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load as load_tensors
 from safetensors.torch import save as save_tensors
 from torch import Tensor
+from torch.overrides import TorchFunctionMode
 
 from regard import files, models, shipped
 from regard.errors import ModelFolderError
@@ -37,8 +39,11 @@ DESCRIPTION = "regard.json"
 WEIGHTS = "weights.safetensors"
 TOKENISER = "tokeniser"
 CARD = "README.md"
+DEFAULT_TASK = "translation"
 
 _FILE_NAME = re.compile(rf"{re.escape(WEIGHTS)}|{TOKENISER}/[A-Za-z0-9_][A-Za-z0-9_.-]*")
+_MAKERS = (torch.empty, torch.zeros, torch.ones, torch.full, torch.rand, torch.randn)
+_SPARE, _SPARE_TIMES = 1 << 20, 2  # numbers that building a model may make beside its weights: shared and passing ones
 _COPY_AGAIN = "Copy the folder again from where it came, or train it again."
 
 
@@ -60,6 +65,7 @@ class Description(Settings):
     training: dict[str, Any] = Field(default_factory=dict)  # data, counts, command
     scores: dict[str, Any] = Field(default_factory=dict)  # metric with signature -> value
     stored_as: str = "float32"  # the numbers on disk; they are computed with in float32
+    task: str = DEFAULT_TASK  # left out where it is this one, so that older versions can read the folder
     files: dict[str, Stored]
 
 
@@ -84,6 +90,7 @@ def save(
     tokeniser: Mapping[str, bytes] | None = None,
     card: str = "",
     stored_as: str = "float32",
+    task: str = DEFAULT_TASK,
     beside_others: bool = False,
 ) -> None:
     """Writes the model folder, whole or not at all; one that is there already is replaced, anything else is not.
@@ -105,9 +112,11 @@ def save(
         training=dict(training or {}),
         scores=dict(scores or {}),
         stored_as=stored_as,
+        task=task,
         files={name: Stored(bytes=len(content), sha256=_sha256(content)) for name, content in contents.items()},
     )
-    contents[DESCRIPTION] = _sealed(description.model_dump(mode="json"))
+    exclude = {"task"} if task == DEFAULT_TASK else None
+    contents[DESCRIPTION] = _sealed(description.model_dump(mode="json", exclude=exclude))
     contents[CARD] = (card or _plain_card(folder.name, description, model)).encode()
     if beside_others:
         _write_beside(folder, contents)
@@ -122,9 +131,12 @@ def load(model: str | Path, *, device: torch.device | str = "cpu") -> ModelFolde
     contents = {name: _read_checked(folder, name, stored) for name, stored in description.files.items()}
     if WEIGHTS not in contents:
         raise ModelFolderError(f"{folder / DESCRIPTION}: it lists no {WEIGHTS}.\n  {_COPY_AGAIN}")
-    settings = models.architecture(description.architecture).settings
-    built = models.build(description.architecture, settings.read(description.settings, where=str(folder / DESCRIPTION)))
-    _fill(built, contents.pop(WEIGHTS), folder / WEIGHTS)
+    kind = models.architecture(description.architecture).settings
+    settings = kind.read(description.settings, where=str(folder / DESCRIPTION))
+    weights = _read_weights(contents.pop(WEIGHTS), folder / WEIGHTS)
+    with _NoLargerThan(weights, folder / WEIGHTS):
+        built = models.build(description.architecture, settings)
+    _fill(built, weights, folder / WEIGHTS)
     return ModelFolder(built.to(device).eval(), description, _of_tokeniser(contents), _read_card(folder))
 
 
@@ -145,17 +157,47 @@ def _of_tokeniser(contents: Mapping[str, bytes]) -> dict[str, bytes]:
 
 
 def _weights(model: Model[Any, Any]) -> dict[str, Tensor]:
-    """Each parameter once, under its first name, however many places share it."""
-    return {name: parameter.detach().cpu().contiguous() for name, parameter in model.named_parameters()}
+    """Each parameter and buffer once, under its first name, however many places share it."""
+    return {name: tensor.detach().cpu().contiguous() for name, tensor in models.tensors(model).items()}
 
 
-def _fill(model: Model[Any, Any], content: bytes, path: Path) -> None:
-    """Copies the weights into the model: the same names, the same shapes, nothing missing, nothing left."""
+def _read_weights(content: bytes, path: Path) -> dict[str, Tensor]:
     try:
-        weights = unpacked(load_tensors(content))
+        return unpacked(load_tensors(content))
     except SafetensorError as error:
         raise ModelFolderError(f"{path}: this is not a safetensors file: {error}.\n  {_COPY_AGAIN}") from None
-    parameters = dict(model.named_parameters())
+
+
+class _NoLargerThan(TorchFunctionMode):
+    """While a model is built, refuses to make many more numbers than its weights have, before memory is asked for.
+
+    So a damaged or malicious regard.json cannot exhaust the memory. `_fill` then compares the shapes exactly; building
+    on the device `meta` would compare them first, but loads the half of PyTorch that belongs to its compiler.
+    """
+
+    def __init__(self, weights: Mapping[str, Tensor], path: Path) -> None:
+        super().__init__()
+        self._stored, self._path = sum(weight.numel() for weight in weights.values()), path
+        self._left = _SPARE + _SPARE_TIMES * self._stored
+
+    def __torch_function__(
+        self, function: Any, _: Any, arguments: tuple[Any, ...] = (), options: Mapping[str, Any] | None = None
+    ) -> Any:
+        options = options or {}
+        if function in _MAKERS:
+            size = options.get("size", arguments[0] if arguments and isinstance(arguments[0], Sequence) else arguments)
+            self._left -= prod(size)
+        if self._left < 0:
+            raise ModelFolderError(
+                f"{self._path}: the weights do not fit the settings in {DESCRIPTION}: {self._stored:,} numbers are"
+                f" stored, and the settings describe a model of far more.\n  {_COPY_AGAIN}"
+            )
+        return function(*arguments, **options)
+
+
+def _fill(model: Model[Any, Any], weights: Mapping[str, Tensor], path: Path) -> None:
+    """Copies the weights into the model: the same names, the same shapes, nothing missing, nothing left."""
+    parameters = models.tensors(model)
     problems = [f"{name} is missing" for name in parameters.keys() - weights.keys()]
     problems += [f"{name} is not part of this architecture" for name in weights.keys() - parameters.keys()]
     problems += [

@@ -9,12 +9,12 @@ import pytest
 
 from looking import SOURCE, TARGET, base_model_and_sixty_words, pairs_file, translator
 from regard.insight.attention import Attention
-from regard.insight.capture import Head
+from regard.insight.attention_page import First, write_page
 from regard.insight.heads import head_statistics
-from regard.insight.page import First, write_page
 from regard.insight.sample import Sample
 from regard.insight.tables import heads_page
 from regard.insight.tables import write_page as write_table
+from regard.models.parts.observation import Head
 from regard.models.protocols import AttentionName
 from regard.text import corpus
 from regard.text.pairs import Languages

@@ -12,9 +12,9 @@ import torch
 import regard
 from baselines import MODELS, model
 from regard import modelfolder, models, presets
-from regard.batches.rows import batch_of
 from regard.errors import LengthError, SettingsError
 from regard.search import SearchSettings
+from regard.tasks.translation import batch_of
 from regard.training.recipe import Recipe, parsed, put_together, read_file
 from runs import TRAINING, corpus, run
 from small import padded
@@ -168,7 +168,7 @@ def test_a_sentence_that_is_too_long_for_learned_positions_is_refused_on_both_si
         short = small(padded([([5, 6], [7])]))
         longer = small(padded([([5, 6], [7])], length=9))  # padding makes no sentence longer
         torch.testing.assert_close(longer[:, :2], short, rtol=0, atol=1e-5)
-    state = small.start(small.encode(padded([([5, 6], [])]).source))
+    state = small.start(small.encode(padded([([5, 6], [])]).streams["source"]))
     for _ in range(8):  # where a search lets it go on, it stays at the last position
         logits, state = small.step(torch.tensor([3]), state)
     assert torch.isfinite(logits).all()
@@ -230,7 +230,8 @@ def test_every_architecture_says_how_long_a_sentence_may_be() -> None:
 
 def test_every_architecture_says_whether_sentences_can_share_a_row() -> None:
     assert {name: models.architecture(name).shares_rows for name in models.architectures()} == {
-        "bytenet": False, "convs2s": False, "neural_gpu": False, "recurrent": False, "transformer": True,
+        "bytenet": False, "convs2s": False, "decoder_only": True, "neural_gpu": False, "recurrent": False,
+        "transformer": True,
     }  # fmt: skip
 
 

@@ -6,10 +6,11 @@ import pytest
 import torch
 
 from regard.errors import SettingsError
-from regard.training import machine, probes
 from regard.training.loss import LossOf
-from regard.training.precision import Precision, precision_for
-from regard.training.probes import Probe
+from regard.training.machine import abilities as machine
+from regard.training.machine import probes
+from regard.training.machine.precision import Precision, precision_for
+from regard.training.machine.probes import Probe
 from runs import corpus, events, run
 from small import packed, transformer
 

@@ -15,12 +15,12 @@ import regard.cli
 from regard.text.bad_input import BadInput
 from regard.text.cleaning import CleaningSettings
 from regard.text.corpus import read
-from regard.text.direction import Misplaced
-from regard.text.findings import Gravity, findings
-from regard.text.inspection import Corpus, Inspection, look_through
-from regard.text.languages import Profile, words
+from regard.text.inspection.direction import Misplaced
+from regard.text.inspection.findings import Gravity, findings
+from regard.text.inspection.inspect import Corpus, Inspection, look_through
+from regard.text.inspection.languages import Profile, words
+from regard.text.inspection.statistics import Lengths, SideStatistics
 from regard.text.pairs import Languages
-from regard.text.statistics import Lengths, SideStatistics
 
 EN_DE = Languages("en", "de")
 ENGLISH = ["the cat", "a dog", "this house", "my friend", "the old man", "our teacher", "the child", "your sister"]
@@ -412,7 +412,7 @@ def test_a_named_preset_gets_a_vocabulary_that_suits_the_corpus() -> None:
 
 def test_a_warm_up_that_training_does_not_reach_is_warned_of() -> None:
     from regard.training.advice import warnings
-    from regard.training.settings import TrainingSettings
+    from regard.training.training_settings import TrainingSettings
 
     (warning,) = warnings(TrainingSettings(steps=30, warmup=2_000))
     assert warning.startswith("Warning: 30 steps are fewer than the 2,000 of the warm-up")
@@ -424,7 +424,7 @@ def test_a_warm_up_that_training_does_not_reach_is_warned_of() -> None:
 def test_an_estimate_counts_the_parameters_of_the_model_that_is_advised() -> None:
     from regard import models, presets
     from regard.training.advice import advise
-    from regard.training.estimate import estimate
+    from regard.training.machine.estimate import estimate
 
     side = SideStatistics()
     side.add(["one two three four"] * 1000, {})
@@ -440,7 +440,7 @@ def test_an_estimate_counts_the_parameters_of_the_model_that_is_advised() -> Non
 @pytest.mark.parametrize(("preset", "taken"), [("base", 7.2), ("big", 13.7)])
 def test_on_a_gpu_with_bf16_the_estimated_memory_is_that_which_was_measured(preset: str, taken: float) -> None:
     from regard import models, presets
-    from regard.training.estimate import memory
+    from regard.training.machine.estimate import memory
 
     table = presets.load(preset).model
     sizes = {"source_vocabulary": 37_000, "target_vocabulary": 37_000}

@@ -13,8 +13,8 @@ from typer.testing import CliRunner
 from pages import Reader
 from regard.cli import _application
 from regard.errors import CorpusError, ModelFolderError, RegardError, SettingsError
-from regard.evaluation.comparison import Comparison, HeldOut, System, compare
-from regard.evaluation.page import page
+from regard.evaluation.comparison import Comparison, ReferenceSet, System, compare
+from regard.evaluation.comparison_page import page
 from regard.evaluation.reading import read_frequencies, read_held_out, read_systems
 from regard.evaluation.significance import Difference, paired
 from regard.evaluation.slices import Frequencies, by_length, by_rarity
@@ -23,7 +23,7 @@ from regard.text.pairs import Languages
 from translations import damaged, sentences
 
 REFERENCES = sentences(250)
-HELD_OUT = HeldOut("made up", [[line] for line in REFERENCES], sentences(250, seed=9), Languages("en", "de"))
+HELD_OUT = ReferenceSet("made up", [[line] for line in REFERENCES], sentences(250, seed=9), Languages("en", "de"))
 BASELINE = System("baseline", damaged(REFERENCES, rate=0.3, seed=1))
 BETTER = System("better", damaged(REFERENCES, rate=0.2, seed=2))
 AS_GOOD = System("as good", damaged(REFERENCES, rate=0.3, seed=3))
@@ -60,7 +60,7 @@ def test_systems_that_are_as_good_cannot_be_told_apart(comparison: Comparison) -
 
 def test_the_halves_of_one_systems_output_cannot_be_told_apart() -> None:
     half = len(REFERENCES) // 2
-    held_out = HeldOut("halves", [[REFERENCES[0]]] * half)
+    held_out = ReferenceSet("halves", [[REFERENCES[0]]] * half)
     noise = damaged([REFERENCES[0]] * 2 * half, rate=0.3, seed=5)
     found = compare([System("first", noise[:half]), System("second", noise[half:])], held_out).differences
     assert [difference.better for difference in found] == [None] * 3
@@ -85,7 +85,9 @@ def test_swaps_that_give_the_same_difference_count_as_chance() -> None:
     lines = [str(n) for n in range(100)]
     one = System("one", [*["x"] * 8, *lines[8:]])
     other = System("other", [*lines[:8], "x", "x", *lines[10:]])
-    (found,) = compare([one, other], HeldOut("lines", [[line] for line in lines]), metrics=["exact_match"]).differences
+    (found,) = compare(
+        [one, other], ReferenceSet("lines", [[line] for line in lines]), metrics=["exact_match"]
+    ).differences
     assert found.randomisation == pytest.approx(112 / 1024, abs=0.02)
     assert not found.significant
 
@@ -209,7 +211,7 @@ def test_the_page_shows_what_was_found(comparison: Comparison) -> None:
 
 def test_hostile_text_stays_text() -> None:
     evil = "<script>alert('x')</script> &amp; \"quoted\" <img src=x onerror=alert(1)>"
-    held_out = HeldOut(evil, [[evil], ["a b c"]], [evil, evil], Languages('"><b>', '"><i>'))
+    held_out = ReferenceSet(evil, [[evil], ["a b c"]], [evil, evil], Languages('"><b>', '"><i>'))
     found = compare([System(evil, ["a", "b"]), System(f"{evil} 2", [evil, evil])], held_out, metrics=["chrf"])
     assert evil in read_page(found).text
     assert "<script" not in page(found)
@@ -218,7 +220,7 @@ def test_hostile_text_stays_text() -> None:
 
 
 def test_words_that_differ_are_marked() -> None:
-    held_out = HeldOut("cats", [["the cat sat on the mat"]] * 2)
+    held_out = ReferenceSet("cats", [["the cat sat on the mat"]] * 2)
     found = compare([System("one", ["the dog sat on mat"] * 2), System("two", ["the cat sat", ""])], held_out)
     text = page(found)
     assert "the <del>cat</del> <ins>dog</ins> sat on <del>the</del> mat" in text

@@ -11,7 +11,7 @@ import regard
 from regard import SettingsError, TextError
 from regard.search import Hypothesis, Request, Result, SearchSettings
 from regard.text.placeholders import differences, placeholders
-from regard.text.words import word_spans
+from regard.text.word_spans import word_spans
 from regard.tokens import TokeniserSettings
 from regard.tokens import train as train_tokenisers
 from regard.translation.alignment import Said, linked, word_numbers

@@ -4,6 +4,7 @@ import gzip
 import json
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,12 +12,13 @@ import pytest
 
 import regard
 from regard import CorpusError, RegardError, SettingsError
-from regard.evaluation.comparison import HeldOut
+from regard.evaluation.comparison import ReferenceSet
 from regard.evaluation.evaluate import Evaluation, evaluate, usual_metrics
 from regard.evaluation.reading import languages_of, read_systems, read_test, write_translations
 from regard.evaluation.tokenised import joined
 from regard.metrics import Options, score
 from regard.presets import load as preset
+from regard.search import Result
 from regard.text.pairs import Languages
 from regard.training.recipe import Recipe, merged, read_file, with_paths
 from regard.translation.translator import Translator
@@ -67,12 +69,12 @@ def translator(trained: Path) -> Translator:
 
 
 @pytest.fixture(scope="module")
-def held_out(trained: Path) -> HeldOut:
+def held_out(trained: Path) -> ReferenceSet:
     return read_test(trained / "test.en-de.tsv", LANGUAGES)
 
 
 @pytest.fixture(scope="module")
-def found(translator: Translator, held_out: HeldOut) -> Evaluation:
+def found(translator: Translator, held_out: ReferenceSet) -> Evaluation:
     return evaluate(translator, held_out, name="mine")
 
 
@@ -85,14 +87,29 @@ def test_a_recipe_is_one_command_from_data_to_score(trained: Path, found: Evalua
     assert (trained / "model" / "test.txt").read_text().splitlines() == list(found.translations)
 
 
-def test_scores_are_those_of_the_translations(found: Evaluation, held_out: HeldOut) -> None:
+def test_scores_are_those_of_the_translations(found: Evaluation, held_out: ReferenceSet) -> None:
     assert [each.metric for each in found.scores] == ["bleu", "chrf", "ter"]
     assert list(found.scores) == score(["bleu", "chrf", "ter"], found.translations, held_out.references)
     assert all("version:" in each["signature"] for each in found.table()["scores"])
 
 
+def test_a_test_set_is_searched_as_a_whole(
+    translator: Translator, held_out: ReferenceSet, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    search, sizes = translator.engine.search, list[int]()
+
+    def noted(sentences: Sequence[Sequence[int]], *arguments: Any, **named: Any) -> list[Result]:
+        sizes.append(len(sentences))
+        return search(sentences[:1], *arguments, **named) * len(sentences)
+
+    monkeypatch.setattr(translator.engine, "search", noted)
+    many = ReferenceSet("many", list(held_out.references) * 110, list(held_out.sources) * 110, LANGUAGES)
+    evaluate(translator, many, metrics=["exact_match"], perplexity=False)
+    assert sizes == [2200]
+
+
 def test_perplexity_lengths_and_speed_are_what_they_say(
-    found: Evaluation, translator: Translator, held_out: HeldOut
+    found: Evaluation, translator: Translator, held_out: ReferenceSet
 ) -> None:
     scored = translator.score(held_out.sources, [line[0] for line in held_out.references])
     logprobs = [value for each in scored for value in each.logprobs]
@@ -134,10 +151,10 @@ def test_sources_and_references_can_be_files_of_their_own(tmp_path: Path) -> Non
 
 def test_references_without_sources_cannot_be_evaluated(translator: Translator) -> None:
     with pytest.raises(CorpusError, match=r"refs\.txt: there are references and no source"):
-        evaluate(translator, HeldOut("refs.txt", [["A"]]))
+        evaluate(translator, ReferenceSet("refs.txt", [["A"]]))
 
 
-def test_pieces_are_joined_before_tokenised_text_is_scored(translator: Translator, held_out: HeldOut) -> None:
+def test_pieces_are_joined_before_tokenised_text_is_scored(translator: Translator, held_out: ReferenceSet) -> None:
     assert joined(["transl@@ ation is f@@ un@@", "a @@b c"]) == ["translation is fun", "a @@b c"]
     split = held_out._replace(references=[[line[0].replace("w1", "w@@ 1")] for line in held_out.references])
     options = Options(tokenised=True)
@@ -149,14 +166,14 @@ def test_pieces_are_joined_before_tokenised_text_is_scored(translator: Translato
     assert first.perplexity is None
 
 
-def test_error_rates_are_usual_where_words_are_spelt(translator: Translator, held_out: HeldOut) -> None:
+def test_error_rates_are_usual_where_words_are_spelt(translator: Translator, held_out: ReferenceSet) -> None:
     class Kinds:
         def __init__(self, source: str, target: str) -> None:
             self.tokenisers = self
             self.source, self.target = type("", (), {"kind": source}), type("", (), {"kind": target})
 
     def usual(source: str, target: str, text: str) -> tuple[str, ...]:
-        return usual_metrics(Kinds(source, target), HeldOut("", [["x"]], [text]))  # type: ignore[arg-type]
+        return usual_metrics(Kinds(source, target), ReferenceSet("", [["x"]], [text]))  # type: ignore[arg-type]
 
     assert usual("characters", "words", "word") == ("word_error_rate", "phoneme_error_rate", "exact_match")
     assert usual("utf8", "utf8", "3 March") == ("word_error_rate", "character_error_rate", "exact_match")
@@ -182,7 +199,7 @@ def test_models_of_other_languages_are_not_compared(trained: Path, trained_folde
 
 def test_a_model_needs_sources_to_be_compared(trained: Path) -> None:
     with pytest.raises(SettingsError, match="this is a model, and there are no sources that it could translate"):
-        read_systems([trained / "model"], HeldOut("refs", [["a"]]))
+        read_systems([trained / "model"], ReferenceSet("refs", [["a"]]))
 
 
 @pytest.mark.parametrize("path", RECIPES, ids=lambda path: path.stem)

@@ -10,12 +10,12 @@ from torch import Tensor
 from looking import MORE, SOURCE, TARGET, command, pairs_file, translator
 from pages import Reader
 from regard import CorpusError, metrics
-from regard.insight.alignment import align, read_alignments
-from regard.insight.capture import Head, heads_of, observing, without
+from regard.insight.aligned_words import align, read_alignments
 from regard.insight.heads import by_column, head_statistics
 from regard.insight.knockout import Effect, KnockOut, bleus, knock_out, losses
 from regard.insight.sample import Sample
 from regard.insight.tables import heads_page, knock_out_page
+from regard.models.parts.observation import Head, heads_of, observing, without
 from regard.models.protocols import AttentionName, Lookup
 from regard.search import SearchSettings
 from regard.text.pairs import Pair

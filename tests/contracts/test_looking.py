@@ -20,11 +20,11 @@ from pages import Reader
 from regard import SettingsError, TextError
 from regard.insight import encoding
 from regard.insight.attention import Attention
-from regard.insight.capture import Head, heads_named, merged, observing, without
+from regard.insight.attention_page import LARGEST, page
 from regard.insight.figure import figure
-from regard.insight.page import LARGEST, page
 from regard.insight.png import write_png
-from regard.insight.words import END, START, Tokens, by_words
+from regard.insight.word_pieces import END, START, Tokens, by_words
+from regard.models.parts.observation import Head, heads_named, merged, observing, without
 from regard.models.protocols import AttentionName, Lookup
 from regard.translation.translator import Translator
 
@@ -68,12 +68,12 @@ def test_the_weights_give_the_models_own_output_again(model: Translator, seen: A
 
 
 def test_looking_changes_no_translation_and_leaves_nothing_behind(model: Translator) -> None:
-    before = model.translate(SOURCE)
+    before = model.translate(SOURCE, logprobs=True)
     found = model.look(SOURCE)
     assert found.translation == before.text
     assert found.logprobs == pytest.approx(before.logprobs, abs=1e-4)
     assert all(attention.observer is None for attention in model.model.attentions().values())
-    assert model.translate(SOURCE) == before
+    assert model.translate(SOURCE, logprobs=True) == before
     (scored,) = model.score([SOURCE], [TARGET])
     assert sum(model.look(SOURCE, TARGET).logprobs) == pytest.approx(scored.total, abs=1e-4)
 

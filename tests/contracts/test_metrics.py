@@ -5,13 +5,17 @@ import math
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import regard
 from regard import metrics
-from regard.errors import CorpusError, SettingsError
+from regard.errors import CorpusError, RegardError, SettingsError
 from regard.metrics import Options, score, sentence_scores
+from regard.metrics import parallel as processes
+from regard.metrics.metric import Counts
+from regard.metrics.parallel import _asked, _Process, _started, counted_by, processes_for
 from translations import damaged, sentences
 
 ERROR_RATES = ["character_error_rate", "phoneme_error_rate", "word_error_rate"]
@@ -200,3 +204,36 @@ def test_scoring_needs_no_tensors() -> None:
     modules = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
     assert "sacrebleu" in modules
     assert "torch" not in modules
+
+
+def test_several_processes_count_what_one_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+    outputs, references = damaged(sentences(230), rate=0.3, seed=1), [[line] for line in sentences(230)]
+    names, options = ["bleu", "chrf", "ter"], Options(lowercase=True)
+    expected = metrics.count(names, outputs, references, options=options)
+    monkeypatch.setattr(processes, "LINES_EACH", 100)
+    monkeypatch.setattr("os.sched_getaffinity", lambda _: {0, 1})
+    asked: list[_Process] = []
+
+    def noted(process: _Process, question: Any) -> list[list[Counts]]:
+        asked.append(process)
+        return _asked(process, question)
+
+    monkeypatch.setattr(processes, "_asked", noted)
+    found = metrics.count(names, outputs, references, options=options)
+    assert [one.counts for one in found] == [one.counts for one in expected]
+    assert [one.score() for one in found] == [one.score() for one in expected]
+    assert len(asked) == 3  # chunks of a hundred lines
+
+
+def test_a_process_that_fails_says_why_and_one_that_is_ended_is_reported() -> None:
+    with pytest.raises(RegardError, match="Counting for the scores failed: metric 'blue': there is no such metric"):
+        counted_by(2, ["blue"], Options(), ["a"] * 3, [["a"]] * 3)
+    with _started() as process:
+        process.kill()
+        process.wait()
+        with pytest.raises(RegardError, match=r"was ended from outside\.\n  Perhaps memory is short"):
+            _asked(process, (["bleu"], Options(), ["a"], [["a"]]))
+
+
+def test_few_lines_are_counted_in_this_process() -> None:
+    assert processes_for(processes.LINES_EACH * 2 - 1) == 1

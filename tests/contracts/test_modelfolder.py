@@ -1,6 +1,7 @@
 """A model folder is everything, whole, checked; whatever is wrong with one is named, with what to do."""
 
 import json
+import resource
 import shutil
 from pathlib import Path
 from typing import Any
@@ -214,3 +215,13 @@ def test_a_folder_can_be_copied_and_renamed(folder: Path, tmp_path: Path) -> Non
     before = logits(folder)
     shutil.copytree(folder, tmp_path / "elsewhere")
     assert torch.equal(logits(tmp_path / "elsewhere"), before)
+
+
+@pytest.mark.parametrize("setting", ["d_model", "d_ff", "encoder_layers", "source_vocabulary"])
+def test_settings_of_a_far_larger_model_are_refused_before_memory_is_asked_for(folder: Path, setting: str) -> None:
+    settings = json.loads((folder / "regard.json").read_text())["settings"]
+    rewrite(folder / "regard.json", settings=settings | {setting: 1_000_000_000, "tied_embeddings": "none"})
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    with pytest.raises(ModelFolderError, match=r"numbers are stored, .* a model of far more\.\n  Copy the folder"):
+        modelfolder.load(folder)
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 200 << 10  # KiB

@@ -18,7 +18,7 @@ from regard.models.transformer import (
     TransformerSettings,
     attention,
 )
-from regard.training.settings import TrainingSettings
+from regard.training.training_settings import TrainingSettings
 from small import padded, sight, transformer
 
 VOCABULARY = 37_000
@@ -207,7 +207,8 @@ def test_the_decoder_starts_from_zero_or_from_a_learned_token() -> None:
     for start, depends in (("zero", False), ("token", True)):
         model = transformer(start=start)
         batch = padded([([5, 6], [7])])
-        other = batch._replace(target=batch.target._replace(tokens=torch.tensor([[9, 7]])))
+        target = batch.streams["target"]._replace(tokens=torch.tensor([[9, 7]]))
+        other = batch._replace(streams=batch.streams | {"target": target})
         assert torch.equal(model(batch), model(other)) is not depends
 
 

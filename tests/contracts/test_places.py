@@ -12,8 +12,8 @@ from torch import Tensor
 from baselines import model as baseline
 from regard.errors import RegardError
 from regard.search import Request, SearchSettings
-from regard.translation.engines import captured
-from regard.translation.engines.captured import CapturedBoard
+from regard.translation.engines import captured_board as captured
+from regard.translation.engines.captured_board import CapturedBoard
 from regard.translation.engines.ensemble import Ensemble
 from regard.translation.engines.torch import TorchEngine
 from small import VOCABULARY, transformer

@@ -57,8 +57,8 @@ def content(folder: Path) -> dict[str, bytes]:
 def texts(corpus: StoredCorpus, tokenisers: Tokenisers) -> list[tuple[str, str]]:
     return [
         (
-            tokenisers.source.decode(corpus.source.sentence(number)),
-            tokenisers.target.decode(corpus.target.sentence(number)),
+            tokenisers.source.decode(corpus.streams["source"].sentence(number)),
+            tokenisers.target.decode(corpus.streams["target"].sentence(number)),
         )
         for number in range(len(corpus))
     ]
@@ -377,5 +377,5 @@ def test_real_sentences_are_stored_as_they_are_by_several_processes(data: Path, 
     corpus = prepare(source.model_copy(update={"max_tokens": 2049}), utf8, tmp_path / "out", workers=2)
     assert len(corpus) == len(pairs) == report.kept
     for number in range(0, len(pairs), 997):
-        assert utf8.source.decode(corpus.source.sentence(number)) == pairs[number].source
-        assert utf8.target.decode(corpus.target.sentence(number)) == pairs[number].target
+        assert utf8.source.decode(corpus.streams["source"].sentence(number)) == pairs[number].source
+        assert utf8.target.decode(corpus.streams["target"].sentence(number)) == pairs[number].target

@@ -11,14 +11,14 @@ import pytest
 
 from pages import Reader
 from regard.errors import TrainingError
-from regard.training import figures
-from regard.training.board import board
-from regard.training.card import LICENCE, card
-from regard.training.curves import Curve, chart, thinned
 from regard.training.events import Event, Said, Saved, Stepped, Validated
-from regard.training.history import growth, messages, series, trend
-from regard.training.report import report, write_report
-from regard.training.summary import Summary
+from regard.training.report import figures
+from regard.training.report.board import board
+from regard.training.report.card import LICENCE, card
+from regard.training.report.curves import Curve, chart, thinned
+from regard.training.report.history import growth, messages, series, trend
+from regard.training.report.report_page import report, write_report
+from regard.training.report.summary import Summary
 from summaries import SAMPLES, SIGNATURES, events, journal, stepped, summary, validated
 
 EVIL = "<script>alert('x')</script> & \"quoted\" <img src=x onerror=alert(1)> `x` |"

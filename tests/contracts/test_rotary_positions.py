@@ -21,10 +21,9 @@ def rotary(**settings: Any) -> Transformer:
 
 def moved(batch: Batch, *, source: int, target: int) -> Batch:
     """The same words, so many places further on."""
-    return batch._replace(
-        source=batch.source._replace(positions=batch.source.positions + source),
-        target=batch.target._replace(positions=batch.target.positions + target),
-    )
+    further = {"source": source, "target": target}
+    moved = {name: rows._replace(positions=rows.positions + further[name]) for name, rows in batch.streams.items()}
+    return batch._replace(streams=moved)
 
 
 def test_a_position_turns_each_pair_of_numbers_by_its_own_angle() -> None:
@@ -39,8 +38,8 @@ def test_a_position_turns_each_pair_of_numbers_by_its_own_angle() -> None:
 def test_nothing_is_added_to_words() -> None:
     model = rotary()
     batch = padded([([5, 6, 7], [8, 9])])
-    source, target = model.source_embedding(batch.source.tokens), batch.target
-    assert torch.equal(model.source_positions(source, batch.source.positions), source)
+    source, target = model.source_embedding(batch.streams["source"].tokens), batch.streams["target"]
+    assert torch.equal(model.source_positions(source, batch.streams["source"].positions), source)
     embedded = model.embed_target(target.tokens, target.positions)
     assert torch.equal(embedded[:, 1:], model.target_embedding(target.tokens)[:, 1:])
     assert not [name for name, _ in model.named_parameters() if "positions" in name]
@@ -53,8 +52,8 @@ def test_only_distances_count_and_they_do_in_attention_over_the_source_too() -> 
         here, there = model(batch), model(moved(batch, source=4, target=4))
         torch.testing.assert_close(there, here, atol=1e-5, rtol=0)
         assert (model(moved(batch, source=4, target=0)) - here).abs().max() > 1e-3
-        assert (model.encode(batch.source).states - model.encode(moved(batch, source=7, target=0).source).states
-                ).abs().max() < 1e-5  # fmt: skip
+        encoded = [model.encode(rows.streams["source"]).states for rows in (batch, moved(batch, source=7, target=0))]
+        torch.testing.assert_close(*encoded, atol=1e-5, rtol=0)
 
 
 def test_the_order_of_words_matters() -> None:

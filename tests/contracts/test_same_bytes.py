@@ -4,6 +4,7 @@ If one of them changes, stored corpora of earlier versions are not found again, 
 """
 
 import lzma
+from collections import Counter
 from hashlib import sha256
 from pathlib import Path
 
@@ -12,8 +13,10 @@ import pytest
 from regard.batches import gathering
 from regard.batches.gathering import gathered
 from regard.batches.preparation import Source, prepare
-from regard.text.statistics import MOST_STRINGS, SideStatistics
+from regard.text.inspection.statistics import MOST_STRINGS, SideStatistics
 from regard.tokens import Tokenisers, TokeniserSettings, train
+from regard.tokens.listing import character_counts
+from regard.tokens.training import sampled, spread
 
 PAIRS = [
     (f"The house number {n} is {'very ' * (n % 4)}old.", f"Das Haus {n} ist {'sehr ' * (n % 5)}alt.")
@@ -64,6 +67,19 @@ def hash_of(folder: Path) -> str:
     return digest.hexdigest()
 
 
+@pytest.mark.parametrize("limit", [1, 2, 7, 100, 234, 235, 469, 1000])
+def test_a_sample_of_the_gathered_text_is_a_sample_of_the_files(source: Source, tmp_path: Path, limit: int) -> None:
+    text, pairs = gathered(source, tmp_path / "out"), list(source.pairs())
+    every = spread(text.pairs, limit)
+    assert sampled(text.sources(every=every), limit=limit) == sampled((pair.source for pair in pairs), limit=limit)
+    assert sampled(text.targets(every=every), limit=limit) == sampled((pair.target for pair in pairs), limit=limit)
+
+
+@pytest.mark.parametrize("text", ["", "abba", "\U0001f600 e\u0301 \ud800 \n"])
+def test_characters_are_counted_as_counter_does(text: str) -> None:
+    assert character_counts(text) == Counter(text)
+
+
 @pytest.mark.parametrize("kind", TOKENISERS)
 def test_the_same_text_gives_the_tokeniser_and_the_corpus_of_earlier_versions(
     kind: str, source: Source, tmp_path: Path
@@ -103,7 +119,7 @@ def test_a_file_that_changes_is_read_again(source: Source, tmp_path: Path) -> No
 
 
 def test_statistics_of_chunks_put_together_are_those_of_the_whole(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("regard.text.statistics.MOST_STRINGS", 6)
+    monkeypatch.setattr("regard.text.inspection.statistics.MOST_STRINGS", 6)
     texts = [f"word{n} and un@@ even {n % 3}" for n in range(20)]
     whole, parts = SideStatistics(), SideStatistics()
     for first in range(0, 20, 4):

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from regard.text.placeholders import differences, only_placeholders, placeholders
 from regard.text.sentences import clauses, lines, pieces_between_spaces, sentences
-from regard.text.words import word_spans
+from regard.text.word_spans import word_spans
 
 CUT = [
     "Mr. Smith paid 3.50 for it.| Did he?| Yes!| Perhaps...| Who knows.",

@@ -6,13 +6,12 @@ import pytest
 import torch
 
 from regard import LengthError, SettingsError, models, presets
-from regard.batches.corpus import store
-from regard.insight.capture import Head, without
+from regard.models.parts.observation import Head, without
 from regard.models.transformer import ARCHITECTURE, TransformerSettings
 from regard.settings import read_toml
 from regard.training.corpora import Corpora, check_positions
 from regard.training.validation import HeldOut
-from small import padded, transformer
+from small import padded, store, transformer
 
 VOCABULARIES = {"source_vocabulary": 10, "target_vocabulary": 10}
 

@@ -9,15 +9,16 @@ import torch
 from torch import Tensor, distributed
 
 from regard import SettingsError
-from regard.batches.corpus import store
 from regard.batches.loader import Loader, LoaderSettings
+from regard.models.transformer import ARCHITECTURE
+from regard.tasks.translation import TASK
 from regard.training import distribution
 from regard.training.distribution import Processes, card_for, own_card
+from regard.training.machine.precision import Precision
 from regard.training.optimisation import Optimisation
-from regard.training.precision import Precision
-from regard.training.settings import TrainingSettings
+from regard.training.training_settings import TrainingSettings
 from runs import command, corpus, environment, events
-from small import transformer
+from small import store, transformer
 
 
 @pytest.mark.parametrize(("processes", "cards"), [(1, 1), (2, 2), (2, 8), (8, 8)])
@@ -27,7 +28,7 @@ def test_each_process_of_a_machine_gets_a_card_of_its_own(processes: int, cards:
 
 
 def test_more_processes_than_cards_are_refused_with_a_command_that_works() -> None:
-    told = r"has started 3 processes on this machine, and PyTorch sees 2 GPUs here\.\n.*torchrun --nproc-per-node 2,"
+    told = r"has started 3 processes on this machine, and PyTorch sees 2 GPUs here\.\n.*start torchrun with at most 2 processes,"
     with pytest.raises(SettingsError, match=told):
         card_for(0, processes=3, cards=2)
     with pytest.raises(SettingsError, match="sees 1 GPU here"):
@@ -58,6 +59,7 @@ def optimisation(processes: Processes) -> Optimisation:
         precision=Precision("float32", None, ""),
         processes=processes,
         say=print,
+        kind=ARCHITECTURE,
     )
 
 
@@ -75,7 +77,7 @@ def test_a_step_makes_one_reduction_for_gradients_losses_and_flags(
     monkeypatch.setattr(distribution.distributed, "all_reduce", all_reduce)
     pairs = [([2 + n % 9] * (n % 4 + 1), [2 + n % 7] * (n % 5 + 1)) for n in range(60)]
     stored = store(tmp_path / "corpus", pairs, begin=0, end=1, vocabulary=23)
-    batch, _ = next(Loader(stored, LoaderSettings(batch_tokens=48, row_lengths=(16,))).batches())
+    batch, _ = next(Loader(stored, LoaderSettings(batch_tokens=48, row_lengths=(16,)), TASK).batches())
     alone, grouped = optimisation(Processes()), optimisation(Processes(0, 2, grouped=True))
     one = alone.step(batch, number=1, rate=0.0, flags=[True, False])
     both = grouped.step(batch, number=1, rate=0.0, flags=[True, False])

@@ -17,7 +17,7 @@ from sentencepiece import SentencePieceProcessor
 from regard import SettingsError, TextError
 from regard.settings import Settings
 from regard.tokens import Tokeniser, TokeniserSettings, kind_names, kinds, train
-from regard.tokens.protection import PATTERNS
+from regard.tokens.protected import PATTERNS
 from regard.tokens.tokeniser import find_kind
 from regard.tokens.training import sampled
 
@@ -327,7 +327,7 @@ def test_placeholders_of_real_programs_survive_whole() -> None:
 
 def test_decomposed_characters_are_the_letters_of_korean_syllables_and_come_back_whole() -> None:
     whole = train(["한국", "é"], ["x"], settings("characters", options={"minimum": 1, "decomposed": True}))
-    assert len(whole.source.encode("한국")) == 6
-    assert len(whole.source.encode("é")) == 2
+    assert len(whole.streams["source"].encode("한국")) == 6
+    assert len(whole.streams["source"].encode("é")) == 2
     for text in ("한국", "국한", "é", "éx"):
-        assert whole.source.decode(whole.source.encode(text)) == text
+        assert whole.streams["source"].decode(whole.streams["source"].encode(text)) == text

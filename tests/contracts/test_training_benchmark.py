@@ -11,7 +11,7 @@ import torch
 
 from regard import kernels
 from regard.batches.corpus import StoredCorpus
-from regard.batches.rows import batch_of
+from regard.tasks.translation import batch_of
 
 
 @pytest.fixture(scope="module")
@@ -79,14 +79,14 @@ def test_peers_get_every_token_of_their_sentences_once_and_batches_as_large_as_o
     parts: Any, corpus: StoredCorpus
 ) -> None:
     batches = parts["corpora"].padded(corpus, 2_048, most=10**6)
-    assert sum(batch.tokens for batch in batches) >= 0.97 * corpus.target.lengths.sum()
+    assert sum(batch.tokens for batch in batches) >= 0.97 * corpus.streams["target"].lengths.sum()
     assert np.mean([batch.tokens for batch in batches]) == pytest.approx(2_048, rel=0.05)
     for batch in batches:
-        real = batch.target.segments == 1
+        real = batch.streams["target"].segments == 1
         assert batch.tokens == real.sum()
         assert (batch.labels[real] != 0).all()
         assert (batch.labels[~real] == 0).all()
-        assert torch.equal(batch.target.tokens[:, 1:][real[:, 1:]], batch.labels[:, :-1][real[:, 1:]])
+        assert torch.equal(batch.streams["target"].tokens[:, 1:][real[:, 1:]], batch.labels[:, :-1][real[:, 1:]])
 
 
 @pytest.mark.filterwarnings("ignore:enable_nested_tensor", "ignore:Support for mismatched")  # what its tutorial does
@@ -104,7 +104,9 @@ def test_a_learnable_corpus_replaces_each_id_by_another(parts: Any, tmp_path: Pa
     corpus = parts["corpora"].stored(tmp_path / "corpus", parts["scale"].TINY, learnable=True)
     replaced: dict[int, set[int]] = {}
     for number in range(100):
-        for one, other in zip(corpus.source.sentence(number), corpus.target.sentence(number), strict=True):
+        for one, other in zip(
+            corpus.streams["source"].sentence(number), corpus.streams["target"].sentence(number), strict=True
+        ):
             replaced.setdefault(one, set()).add(other)
     assert all(len(others) == 1 for others in replaced.values())
 

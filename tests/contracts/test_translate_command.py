@@ -92,7 +92,9 @@ def test_lines_of_text_keep_their_order_and_give_alignments(run: Run, trained_fo
     assert texts == (translation("alto gan"), "", translation("jelo"))
     assert sorted(alignments[0].split()) == ["0-1", "1-0"]
     _, out, _ = run(trained_folder, tmp_path / "a.txt", "--alignment", "--json")
-    assert sorted(json.loads(out.split("\n")[0])["alignment"]) == [[0, 1], [1, 0]]
+    told = json.loads(out.split("\n")[0])
+    assert sorted(told["alignment"]) == [[0, 1], [1, 0]]
+    assert len(told["logprobs"]) == len(told["tokens"]) + 1
 
 
 def test_a_dash_is_standard_input_for_lines_and_for_documents(

@@ -10,8 +10,8 @@ import torch
 
 import regard
 from regard import ModelFolderError, TextError
-from regard.batches.rows import batch_of
 from regard.search import SearchSettings
+from regard.tasks.translation import batch_of
 from regard.translation.translator import Translator
 from runs import corpus, environment, run
 
@@ -68,7 +68,7 @@ def test_several_translations_are_sorted_distinct_and_led_by_the_best(translator
 
 
 def test_a_score_is_the_sum_of_what_forward_says_and_that_of_search(translator: Translator) -> None:
-    found = translator.translate("w1 w2 w3")
+    found = translator.translate("w1 w2 w3", logprobs=True)
     (scored,) = translator.score(["w1 w2 w3"], [found.text])
     assert scored.tokens == found.tokens
     assert scored.logprobs == pytest.approx(found.logprobs, abs=1e-4)

@@ -3,6 +3,7 @@
 import random
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -13,6 +14,7 @@ from regard.search import Request, Result, SearchSettings
 from regard.tokens import TokeniserSettings
 from regard.tokens import train as train_tokenisers
 from regard.translation.engines import engines
+from regard.translation.forced import Forced
 from regard.translation.translation import Alternative
 from regard.translation.translator import Translator
 from trained import model_folder, sentence, translation
@@ -102,12 +104,12 @@ def test_a_long_text_is_translated_sentence_by_sentence(trained_folder: Path, te
     sentences = [f"{text.capitalize()}." for text in texts[:8]]
     gaps = [" ", "\n", "  ", "\n\n", "\t", " ", " "]
     text = "  " + "".join(a + b for a, b in zip(sentences, [*gaps, " \n"], strict=True))
-    found = translator.translate(text, n_best=3, alignment=True)
+    found = translator.translate(text, n_best=3, alignment=True, logprobs=True)
     alone = translator.translate(sentences, n_best=3, alignment=True)
     assert found.text == "  " + "".join(a.text + b for a, b in zip(alone, [*gaps, " \n"], strict=True))
     assert found.score == pytest.approx(sum(one.score for one in alone), abs=1e-3)
     assert found.tokens == tuple(token for one in alone for token in one.tokens)
-    assert len(found.logprobs) == (len(found.tokens) + 8 if translator.engine.name == "torch" else 0)
+    assert len(found.logprobs) == len(found.tokens) + 8
     scores = [other.score for other in found.alternatives]
     assert scores == sorted(scores, reverse=True)
     assert len({other.text for other in found.alternatives}) == 3
@@ -120,9 +122,21 @@ def test_a_long_text_is_translated_sentence_by_sentence(trained_folder: Path, te
     assert list(found.alignment) == shifted
 
 
+def test_every_engine_gives_log_probabilities_on_request_only(translator: Translator, texts: list[str]) -> None:
+    bare = translator.translate("alto gan", n_best=2)
+    assert (bare.logprobs, bare.alternatives[1].logprobs) == ((), ())
+    for text in (*texts[:5], "alto gan {name}"):
+        found = translator.translate(text, n_best=2, logprobs=True)
+        for one in (found, *found.alternatives):
+            assert len(one.logprobs) == len(one.tokens) + 1
+            penalty = ((5 + len(one.logprobs)) / 6) ** SearchSettings().length_penalty
+            assert one.score == pytest.approx(sum(one.logprobs) / penalty, abs=1e-4)
+    assert translator.translate("", logprobs=True).logprobs == ()
+
+
 def test_a_short_text_of_several_sentences_stays_whole_and_lines_never_do(translator: Translator) -> None:
-    one_end = translator.translate("Alto. Gan.")
-    assert translator.engine.name != "torch" or len(one_end.logprobs) == len(one_end.tokens) + 1
+    one_end = translator.translate("Alto. Gan.", logprobs=True)
+    assert len(one_end.logprobs) == len(one_end.tokens) + 1
     one, other = translator.translate(["alto gan", "esta"])
     assert translator.translate("alto gan\n\n  Esta").text.split("\n\n  ")[0] == one.text
     assert translator.translate("alto\ngan").text == one.text  # a sentence that goes on
@@ -178,6 +192,40 @@ def test_engines_are_found_by_name(trained_folder: Path, translator: Translator)
         regard.load(trained_folder, engine="troch")
 
 
+def test_the_engine_in_bf16_translates_as_torch_does_and_keeps_the_model_as_it_is(
+    trained_folder: Path, texts: list[str]
+) -> None:
+    rounded = regard.load(trained_folder, device="cpu", engine="torch-bf16")
+    assert rounded.engine.name == "torch-bf16"
+    assert {weight.dtype for weight in rounded.model.parameters()} == {torch.float32}
+    expected = of(regard.load(trained_folder, device="cpu", engine="torch").translate(texts[:20]))
+    assert sum(a == b for a, b in zip(of(rounded.translate(texts[:20])), expected, strict=True)) >= 18
+
+
+def test_texts_that_are_all_given_at_once_are_searched_at_once(
+    trained_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    translator = regard.load(trained_folder, device="cpu", engine="torch")
+    search, sizes = translator.engine.search, list[int]()
+
+    def noted(sentences: Sequence[Sequence[int]], *arguments: Any, **named: Any) -> list[Result]:
+        sizes.append(len(sentences))
+        return search(sentences[:1], *arguments, **named) * len(sentences)  # the others would take their time
+
+    monkeypatch.setattr(translator.engine, "search", noted)
+    assert len(translator.translate(["alto"] * 5000)) == 5000
+    assert sizes == [5000]
+    assert len(list(translator.stream(["alto"] * 5000))) == 5000
+    assert sizes == [5000, 2048, 2048, 904]
+
+
+def test_a_gpu_scores_more_tokens_at_a_time(translator: Translator) -> None:
+    sizes = [
+        Forced((), translator.tokenisers, device=torch.device(name))._batch_size() for name in ("cpu", "cuda", "cuda:1")
+    ]
+    assert sizes == [2048, 16384, 16384]
+
+
 def test_wrong_devices_and_no_folders_are_told(trained_folder: Path) -> None:
     with pytest.raises(SettingsError, match=r"device = 'gpu': there is no such device\.\n  Use cpu, cuda"):
         regard.load(trained_folder, device="gpu")
@@ -197,7 +245,7 @@ def test_an_ensemble_says_what_the_mean_of_its_members_says(
     twice = regard.load([trained_folder, trained_folder], device="cpu")
     assert of(twice.translate(texts[:20])) == of(alone.translate(texts[:20]))
     both = regard.load([trained_folder, untrained], device="cpu")
-    found = both.translate(texts[0], alignment=True)
+    found = both.translate(texts[0], alignment=True, logprobs=True)
     members = [
         regard.load(one, device="cpu").score(texts[0], found.text).logprobs for one in (trained_folder, untrained)
     ]

@@ -10,21 +10,21 @@ import pytest
 import torch
 
 from regard import TrainingError
-from regard.batches.corpus import store
 from regard.batches.loader import Loader, LoaderSettings
-from regard.batches.rows import Batch, batch_of
+from regard.batches.rows import Batch
 from regard.models.transformer import ARCHITECTURE, Transformer, TransformerSettings
-from regard.training.captured import Captures
+from regard.tasks.translation import TASK, batch_of
+from regard.training.captured_steps import Captures
 from regard.training.checkpoints import Checkpoints, Progress
 from regard.training.distribution import Processes
 from regard.training.events import Event, Journal, Said, Saved, Stepped, Validated
 from regard.training.loop import Trainer
 from regard.training.loss import LeanCrossEntropy, Losses, LossOf, smoothed_cross_entropy
+from regard.training.machine.precision import Precision
 from regard.training.optimisation import Optimisation
-from regard.training.precision import Precision
 from regard.training.schedule import rate
-from regard.training.settings import TrainingSettings, ValidationSettings
-from small import transformer
+from regard.training.training_settings import TrainingSettings, ValidationSettings
+from small import store, transformer
 
 CPU = torch.device("cpu")
 
@@ -71,10 +71,10 @@ class Run:
         )
         self.trainer = Trainer(
             self.optimisation,
-            Loader(corpus, LoaderSettings(batch_tokens=48, row_lengths=(16,))),
+            Loader(corpus, LoaderSettings(batch_tokens=48, row_lengths=(16,)), TASK),
             self.settings,
             validation or ValidationSettings(every=100),
-            d_model=16,
+            width=16,
             checkpoints=Checkpoints(folder / "checkpoints"),
             journal=Journal(folder / "metrics.jsonl", self.view),
             stop=Flag(),
@@ -206,7 +206,7 @@ def test_a_compiler_that_fails_is_done_without(tmp_path: Path) -> None:
         raise RuntimeError("there is no C compiler\nand more about that")
 
     run.optimisation.loss._compiled_call_impl = fail
-    run.optimisation.try_shapes({16: 3}, longest=5)
+    run.optimisation.try_shapes({16: 3}, longest=5, streams=("source", "target"))
     told = (
         "Compiling did not work here (RuntimeError: there is no C compiler). Training goes on without it, more slowly."
     )
@@ -219,7 +219,7 @@ def test_what_fails_without_a_compiler_is_an_error(tmp_path: Path) -> None:
     run = Run(tmp_path)
     run.optimisation.loss.forward = lambda _: 1 / 0  # type: ignore[method-assign,assignment]
     with pytest.raises(ZeroDivisionError):
-        run.optimisation.try_shapes({16: 3}, longest=5)
+        run.optimisation.try_shapes({16: 3}, longest=5, streams=("source", "target"))
 
 
 def test_a_step_that_cannot_be_captured_is_made_without(tmp_path: Path) -> None:

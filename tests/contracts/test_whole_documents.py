@@ -14,7 +14,7 @@ from example_documents import EXAMPLES, MD, PO, SRT, TMX, VTT, XLIFF_1, XLIFF_2
 from fake_translators import Fake, louder
 from regard import TextError
 from regard.text import documents
-from regard.text.documents import Asked, State
+from regard.text.documents import Asked, SegmentState
 from regard.text.pairs import Languages
 from regard.translation.documents import EVERYTHING, UNFINISHED, translate_document, translated_document
 
@@ -310,10 +310,10 @@ def test_a_translation_that_loses_a_placeholder_or_all_words_is_refused(tmp_path
 
 def test_states_say_how_far_a_segment_has_come(tmp_path: Path) -> None:
     states = [segment.state for segment in _segments(stored(tmp_path, "a.po"))]
-    assert states[:3] == [State.TRANSLATED, State.UNTRANSLATED, State.UNFINISHED]
+    assert states[:3] == [SegmentState.TRANSLATED, SegmentState.UNTRANSLATED, SegmentState.UNFINISHED]
     states = [segment.state for segment in _segments(stored(tmp_path, "one.xlf"))]
-    assert states[1:3] == [State.TRANSLATED, State.UNTRANSLATED]
-    assert states[4] is State.UNFINISHED
+    assert states[1:3] == [SegmentState.TRANSLATED, SegmentState.UNTRANSLATED]
+    assert states[4] is SegmentState.UNFINISHED
 
 
 def test_a_text_is_translated_once_and_the_glossary_is_handed_on(tmp_path: Path) -> None:

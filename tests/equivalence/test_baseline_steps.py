@@ -24,10 +24,10 @@ def test_step_by_step_is_what_forward_gives(name: str, batch: list[Any]) -> None
     small, rows = model(name, dtype=torch.float32), padded(batch)
     with torch.no_grad():
         expected = small(rows)
-    state = small.start(small.encode(rows.source))
-    for t in range(rows.target.tokens.size(1)):
-        logits, state = small.step(rows.target.tokens[:, t], state)
-        real = rows.target.segments[:, t] != 0
+    state = small.start(small.encode(rows.streams["source"]))
+    for t in range(rows.streams["target"].tokens.size(1)):
+        logits, state = small.step(rows.streams["target"].tokens[:, t], state)
+        real = rows.streams["target"].segments[:, t] != 0
         torch.testing.assert_close(logits[real], expected[real, t], rtol=0, atol=2e-5)
 
 
@@ -36,7 +36,7 @@ class Decoding:
 
     def __init__(self, small: Any, sources: list[list[int]], *, width: int, random: Random) -> None:
         self.small, self.width, self.random = small, width, random
-        rows = padded([(source, []) for source in sources]).source
+        rows = padded([(source, []) for source in sources]).streams["source"]
         self.state = small.start(small.encode(rows), width=width)
         self.sources = [source for source in sources for _ in range(width)]
         self.told: list[list[int]] = [[] for _ in self.sources]

@@ -16,7 +16,7 @@ from regard.models.fast.blocks import RealTokens
 from regard.models.transformer import Transformer
 from regard.training import loss as losses
 from regard.training.loss import LeanCrossEntropy, LossOf, ProjectedCrossEntropy, Room, smoothed_cross_entropy
-from regard.training.memory import keep_freed_memory
+from regard.training.machine.memory import keep_freed_memory
 from small import VOCABULARY, options, packed, padded, pairs, transformer
 
 
@@ -52,7 +52,7 @@ def test_tokens_that_make_a_list_round_change_nothing(number: int, monkeypatch: 
     expected = loss_and_gradients(model, batch)
     for module in (blocks, losses):
         monkeypatch.setattr(module, "ROUND", number)
-    lists = RealTokens({"source": batch.source, "target": batch.target}, heads=2, dtype=torch.float64)
+    lists = RealTokens(batch.streams, heads=2, dtype=torch.float64)
     assert len(lists.places["source"]) % number == len(lists.places["target"]) % number == 0
     assert len(lists.places["target"]) - batch.tokens < number
     torch.testing.assert_close(loss_and_gradients(model, batch), expected, rtol=1e-9, atol=1e-9)
@@ -60,7 +60,7 @@ def test_tokens_that_make_a_list_round_change_nothing(number: int, monkeypatch: 
 
 def test_padding_has_states_of_zero_and_the_others_those_of_the_plain_way() -> None:
     model, batch = transformer(dropout=0.0), packed([[([2, 3], [4]), ([5], [6, 7, 8])], [([9], [10])]], length=9)
-    plain, real = model.eval().states(batch), batch.target.segments != 0
+    plain, real = model.eval().states(batch), batch.streams["target"].segments != 0
     states = fast_form(model, "training").train().states(batch)
     assert not states[~real].any()
     torch.testing.assert_close(states[real], plain[real])

@@ -375,6 +375,27 @@ def test_every_id_has_a_token_of_its_own() -> None:
     assert exchange.tokens(Twins()) == ["<pad>", "</s>", "<unk>", "a", "a<4>", "</s><5>"]  # type: ignore[arg-type]
 
 
+def test_auto_opens_ctranslate2_once_whether_or_not_the_model_was_converted(
+    loaded: ModelFolder, tokenisers: Tokenisers, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("REGARD_CACHE", str(tmp_path))
+    opened: list[str] = []
+
+    class Counted(CTranslate2Engine):
+        def __init__(self, *arguments: Any, **options: Any) -> None:
+            opened.append(options["compute_type"])
+            super().__init__(*arguments, **options)
+
+    monkeypatch.setattr(converted, "CTranslate2Engine", Counted)
+    given = Loaded(folders=(Path("a"),), members=(loaded,), tokenisers=tokenisers, device=torch.device("cpu"))
+    some = sentences(tokenisers, 3)
+    for times in (1, 2):
+        engine = open_engine("auto", given)
+        assert engine.name == "ctranslate2"
+        assert opened == ["float32"] * times
+        assert len(engine.search(some, SearchSettings())) == 3
+
+
 def test_an_engine_is_chosen_by_name_and_by_default_only_where_it_agrees(
     loaded: ModelFolder, tokenisers: Tokenisers, ours: TorchEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:

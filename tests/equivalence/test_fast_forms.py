@@ -32,7 +32,7 @@ def without_dropout(plain: Any) -> Any:
 
 
 def logits_and_gradients(model: Any, batch: Any) -> list[Tensor]:
-    real = batch.target.segments != 0
+    real = batch.streams["target"].segments != 0
     logits = model(batch)[real]
     torch.manual_seed(1)
     wanted = torch.randn_like(logits)
@@ -63,7 +63,7 @@ def test_so_do_the_models_that_it_replaced(name: str, form: str) -> None:
 @settings(max_examples=15)
 @given(choices=options)
 def test_a_fast_transformer_steps_as_the_plain_one_does_in_place_too(form: str, choices: Any) -> None:
-    plain, rows = transformer(**choices), padded([([2, 3, 4, 5], [6, 7]), ([8], [9])]).source
+    plain, rows = transformer(**choices), padded([([2, 3, 4, 5], [6, 7]), ([8], [9])]).streams["source"]
     quick, width = form_of(plain, form), 3
     states = [which.start(which.encode(rows), width=width) for which in (plain, quick, quick)]
     states[2] = in_place(states[2], 12)

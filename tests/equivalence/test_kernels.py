@@ -18,7 +18,7 @@ pytestmark = pytest.mark.skipif(
 
 @pytest.mark.parametrize(("queries", "keys", "width"), [(4, 70, 16), (1, 5, 32), (5, 130, 64), (16, 300, 16)])
 def test_attention_of_few_queries_is_that_of_torch(queries: int, keys: int, width: int) -> None:
-    from regard.kernels.attention import attend
+    from regard.kernels.step_attention import attend
 
     torch.manual_seed(0)
     query = torch.randn(3, queries, 2, width, device=DEVICE).transpose(1, 2)
@@ -33,7 +33,7 @@ def test_attention_of_few_queries_is_that_of_torch(queries: int, keys: int, widt
 
 @pytest.mark.parametrize("keys", [130, 300, 1100])
 def test_attention_looks_no_further_than_the_last_key_that_is_allowed(keys: int) -> None:
-    from regard.kernels.attention import attend
+    from regard.kernels.step_attention import attend
 
     torch.manual_seed(0)
     query, key, value = (torch.randn(5, 2, size, 16, device=DEVICE) for size in (4, keys, keys))
@@ -57,7 +57,7 @@ def test_attention_looks_no_further_than_the_last_key_that_is_allowed(keys: int)
 @pytest.mark.parametrize("vocabulary", [50, 300, 5000])
 @pytest.mark.parametrize("forbidden", [0, 3])
 def test_rows_are_read_as_in_the_plain_way(vocabulary: int, forbidden: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    from regard.kernels.reading import pick, scan
+    from regard.kernels.logit_reading import pick, scan
 
     torch.manual_seed(0)
     logits = 3 * torch.randn(5, vocabulary, device=DEVICE)
@@ -89,6 +89,6 @@ def test_what_is_said_is_written_into_each_sentences_column(heads: int, hypothes
     assert torch.equal(caches[1], expected[1])
 
 
-@pytest.mark.parametrize("name", ["attention", "reading", "writing"])
+@pytest.mark.parametrize("name", ["step_attention", "logit_reading", "writing"])
 def test_kernels_of_a_search_are_trusted(name: str) -> None:
     assert trusted(name)

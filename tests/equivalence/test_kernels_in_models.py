@@ -25,7 +25,7 @@ from regard.models.fast import gpu
 from regard.models.transformer import ARCHITECTURE, FeedForward, Transformer
 from regard.training import loss as losses
 from regard.training.loss import LossOf
-from regard.training.precision import Rounded
+from regard.training.machine.precision import Rounded
 from small import packed, sight, transformer
 
 

@@ -29,7 +29,8 @@ def marian(model: Transformer) -> Any:
         theirs.model.shared.weight.copy_(model.source_embedding.weight)
         theirs.final_logits_bias.copy_(model.output_bias)
         for ours, stack in ((model.encoder, theirs.model.encoder), (model.decoder, theirs.model.decoder)):
-            stack.embed_positions.weight.copy_(model.source_positions(0, 32, like=model.source_embedding.weight))
+            positions = stack.embed_positions.weight
+            positions.copy_(model.source_positions(torch.zeros_like(positions)[None], torch.arange(32)[None])[0])
             for our_layer, their_layer in zip(ours.layers, stack.layers, strict=True):
                 copy_layer(our_layer, their_layer)
     return theirs
@@ -55,11 +56,11 @@ def assert_equal_logits(ours: Transformer, theirs: Any) -> None:
     with torch.no_grad():
         mine = ours(batch)
         other = theirs(
-            input_ids=batch.source.tokens,
-            attention_mask=(batch.source.segments != 0).long(),
-            decoder_input_ids=batch.target.tokens,
+            input_ids=batch.streams["source"].tokens,
+            attention_mask=(batch.streams["source"].segments != 0).long(),
+            decoder_input_ids=batch.streams["target"].tokens,
         ).logits
-    real = batch.target.segments != 0
+    real = batch.streams["target"].segments != 0
     torch.testing.assert_close(mine[real], other[real], rtol=0, atol=1e-9)
 
 

@@ -17,7 +17,7 @@ from regard.batches.rows import Batch
 from regard.models.transformer import ARCHITECTURE, Transformer
 from regard.training import loss as losses
 from regard.training.loss import Losses, LossOf, smoothed_cross_entropy
-from regard.training.precision import Rounded
+from regard.training.machine.precision import Rounded
 from small import packed, transformer
 
 BATCH = [[([3, 4, 5], [6, 7]), ([8, 9], [10, 11, 12])], [([5], [3, 3])]]
@@ -95,7 +95,7 @@ def test_where_nothing_is_real_nothing_is_lost() -> None:
 @needs_a_place
 def test_no_program_depends_on_how_many_there_are(monkeypatch: pytest.MonkeyPatch) -> None:
     from regard.kernels import projected_loss
-    from regard.kernels.machine import multiprocessors
+    from regard.kernels.multiprocessors import multiprocessors
 
     count = 4 * multiprocessors(torch.device(DEVICE)) + 11
     *given, labels, real = inputs(count, 300, torch.float32)
@@ -131,7 +131,7 @@ class PlainLossOf(LossOf):
     def forward(self, batch: Batch) -> Losses:
         states = self.model.states(batch)
         smoothed, likelihood = smoothed_cross_entropy(self.model.logits(states), batch.labels, self.label_smoothing)
-        real = batch.target.segments != 0
+        real = batch.streams["target"].segments != 0
         return Losses((smoothed * real).sum(), (likelihood * real).sum())
 
 

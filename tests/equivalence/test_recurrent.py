@@ -32,8 +32,8 @@ def test_the_encoder_is_torchs_stack_in_both_directions(cell: str) -> None:
     stack = CELLS[cell](12, 6, num_layers=2, bidirectional=True, batch_first=True).double()
     rows = padded([(SOURCE, TARGET), ([4], [2])])
     with torch.no_grad():
-        memory = ours.encode(rows.source)
-        states, last = copied(ours.encoder.layers, stack)(ours.words.read(rows.source)[:1])
+        memory = ours.encode(rows.streams["source"])
+        states, last = copied(ours.encoder.layers, stack)(ours.words.read(rows.streams["source"])[:1])
     torch.testing.assert_close(memory.states[:1], states, rtol=0, atol=1e-12)
     for part, theirs in enumerate(last if cell == "lstm" else (last,)):
         for layer in range(2):
@@ -46,9 +46,9 @@ def test_the_decoder_without_attention_is_torchs_stack_from_where_the_encoder_en
     ours, rows = model("lstm", cell=cell, decoder_layers=2), padded([(SOURCE, TARGET)])
     stack = copied(ours.decoder.layers, CELLS[cell](12, 12, num_layers=2, batch_first=True).double())
     with torch.no_grad():
-        last = ours.encode(rows.source).last
+        last = ours.encode(rows.streams["source"]).last
         hidden = tuple(torch.stack([layer[part] for layer in last]) for part in range(len(last[0])))
-        words = ours.words.said(rows.target.tokens, rows.target.positions)
+        words = ours.words.said(rows.streams["target"].tokens, rows.streams["target"].positions)
         states, _ = stack(words, hidden if cell == "lstm" else hidden[0])
         torch.testing.assert_close(ours.states(rows), states, rtol=0, atol=1e-12)
     assert not words[0, 0].any()
@@ -57,7 +57,7 @@ def test_the_decoder_without_attention_is_torchs_stack_from_where_the_encoder_en
 def test_a_decoder_of_another_depth_starts_from_the_encoders_top_layers() -> None:
     for layers, expected in ((1, [1]), (2, [0, 1]), (3, [0, 0, 1])):
         ours = model("lstm", decoder_layers=layers)
-        last = ours.encode(padded([(SOURCE, TARGET)]).source).last
+        last = ours.encode(padded([(SOURCE, TARGET)]).streams["source"]).last
         assert [id(hidden) for hidden in ours.decoder.first(last)] == [id(last[number]) for number in expected]
 
 
@@ -89,9 +89,9 @@ def test_what_attention_found_stands_beside_the_state_and_is_fed_back() -> None:
     ours, rows = model("lstm-general", decoder_layers=1, encoder_layers=1), padded([(SOURCE, TARGET)])
     layer, attention = ours.decoder.layers[0].cell, ours.decoder.attention
     with torch.no_grad():
-        memory = ours.encode(rows.source)
+        memory = ours.encode(rows.streams["source"])
         h, c = memory.last[0]
-        words = ours.words.said(rows.target.tokens, rows.target.positions)
+        words = ours.words.said(rows.streams["target"].tokens, rows.streams["target"].positions)
         fed, states = torch.zeros(1, 12, dtype=torch.float64), []
         for t in range(words.size(1)):
             _, (h, c) = layer(torch.cat([words[:, t], fed], -1)[:, None], (h[None], c[None]))

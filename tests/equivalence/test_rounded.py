@@ -4,7 +4,7 @@ import torch
 from torch import Tensor
 
 from regard.training.loss import LossOf
-from regard.training.precision import Precision, Rounded
+from regard.training.machine.precision import Precision, Rounded
 from small import packed, transformer
 
 

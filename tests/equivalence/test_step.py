@@ -17,10 +17,10 @@ def test_step_by_step_is_what_forward_gives(batch: list[Any], settings: dict[str
     rows = padded(batch)
     with torch.no_grad():
         expected = model(rows)
-    state = model.start(model.encode(rows.source))
-    for t in range(rows.target.tokens.size(1)):
-        logits, state = model.step(rows.target.tokens[:, t], state)
-        real = rows.target.segments[:, t] != 0
+    state = model.start(model.encode(rows.streams["source"]))
+    for t in range(rows.streams["target"].tokens.size(1)):
+        logits, state = model.step(rows.streams["target"].tokens[:, t], state)
+        real = rows.streams["target"].segments[:, t] != 0
         torch.testing.assert_close(logits[real], expected[real, t], rtol=0, atol=1e-5)
 
 
@@ -29,7 +29,7 @@ def test_rows_that_were_reordered_and_dropped_go_on_as_if_they_had_been_there_al
     """Follows every row's history by hand and compares with `forward` over that history."""
     model = transformer(dtype=torch.float32)
     sources = [[random.randrange(2, 20) for _ in range(random.randint(1, 6))] for _ in range(3)]
-    rows = padded([(source, []) for source in sources]).source
+    rows = padded([(source, []) for source in sources]).streams["source"]
     state = model.start(model.encode(rows), width=width)
     sentences = [n for n in range(3) for _ in range(width)]
     histories: list[list[int]] = [[] for _ in sentences]
@@ -66,7 +66,7 @@ def test_sentences_that_take_the_places_of_others_go_on_as_if_they_were_alone(ra
         return [random.randrange(2, 20) for _ in range(random.randint(1, 6))]
 
     def started(sources: list[list[int]]) -> Any:
-        return model.start(model.encode(padded([(source, []) for source in sources]).source), width=width)
+        return model.start(model.encode(padded([(source, []) for source in sources]).streams["source"]), width=width)
 
     sources = [source() for _ in range(3)]
     state = started(sources)

@@ -7,8 +7,8 @@ from pathlib import Path
 import torch
 
 from regard import modelfolder
-from regard.batches.rows import batch_of
 from regard.models.transformer import Transformer, TransformerSettings
+from regard.tasks.translation import batch_of
 
 HERE = Path(__file__).parent
 PAIRS = [([5, 6, 7], [8, 9]), ([4], [3, 2, 6])]

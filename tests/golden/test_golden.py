@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from regard import modelfolder
-from regard.batches.rows import batch_of
+from regard.tasks.translation import batch_of
 
 HERE = Path(__file__).parent
 PAIRS = [([5, 6, 7], [8, 9]), ([4], [3, 2, 6])]

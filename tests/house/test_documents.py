@@ -12,8 +12,26 @@ import torch
 ROOT = Path(__file__).parents[2]
 
 
-def test_the_readmes_python_runs_and_gives_the_shapes_that_it_claims() -> None:
+def test_the_readmes_python_runs(trained_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "my-model").symlink_to(trained_folder)
     (code,) = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), flags=re.DOTALL)
+    names: dict[str, Any] = {}
+    exec(code, names)  # noqa: S102
+    assert names["seen"].lookups
+
+
+def test_the_readme_has_at_most_five_figures_each_with_its_command() -> None:
+    section = (ROOT / "README.md").read_text().split("## Figures")[1].split("\n## ")[0]
+    rows = [line.split(" | ") for line in section.splitlines() if line.startswith("| ")][2:]
+    assert 1 <= sum(len(re.findall(r"\d[\d.,]*", figure)) for _, figure, _ in rows) <= 5
+    assert all(re.search(r"`(regard|python) .*`", command) for _, _, command in rows)
+
+
+def test_the_example_of_watching_runs_and_gives_the_shapes_that_it_claims() -> None:
+    (code,) = re.findall(
+        r"```python\n([^`]*\bwatch\b[^`]*)```", (ROOT / "docs" / "looking.md").read_text(), flags=re.DOTALL
+    )
     names: dict[str, Any] = {}
     exec(code, names)  # noqa: S102
     assert "# 1 x 7 x 37000" in code
@@ -38,8 +56,8 @@ def test_the_parameters_in_the_papers_map_are_those_of_the_presets() -> None:
 def test_the_kinds_of_findings_in_the_documentation_are_those_of_the_program() -> None:
     from regard.text.bad_input import Problem
     from regard.text.cleaning import Reason
-    from regard.text.direction import Misplaced
-    from regard.text.oddities import Odd
+    from regard.text.inspection.direction import Misplaced
+    from regard.text.inspection.oddities import Odd
 
     text = (ROOT / "docs" / "data.md").read_text()
     kinds = [problem.name.lower() for problem in Problem] + [reason.name.lower() for reason in Reason]

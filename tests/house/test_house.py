@@ -15,19 +15,39 @@ SOURCES = sorted((ROOT / "src").rglob("*.py"))
 
 def test_the_public_names_are_these() -> None:
     assert sorted(regard.__all__) == [
+        "Alternative",
+        "Attention",
         "CheckpointError",
         "CorpusError",
         "LengthError",
         "ModelFolderError",
         "RegardError",
+        "Scored",
+        "SearchSettings",
         "SettingsError",
         "TextError",
         "TrainingError",
+        "Translation",
+        "Translator",
+        "TranslatorError",
         "__version__",
         "load",
         "train",
     ]
     assert all(hasattr(regard, name) for name in regard.__all__)
+    assert set(regard.__all__) <= set(dir(regard))
+    with pytest.raises(AttributeError, match="module 'regard' has no attribute 'Translater'"):
+        regard.Translater  # type: ignore[attr-defined]  # noqa: B018
+
+
+def test_a_type_checker_sees_the_public_names_and_no_others() -> None:
+    tree = ast.parse((ROOT / "src/regard/__init__.py").read_text())
+    checked, at_run_time = (node for node in tree.body if isinstance(node, ast.If))
+    imports = [node for node in checked.body if isinstance(node, ast.ImportFrom)]
+    assert {name.name: node.module for node in imports for name in node.names} == regard._LATER
+    assert ast.unparse(checked.test) == "TYPE_CHECKING"
+    assert ast.unparse(at_run_time.test) == "not TYPE_CHECKING"
+    assert [node.name for node in at_run_time.body if isinstance(node, ast.FunctionDef)] == ["__getattr__"]
 
 
 def test_every_error_is_a_regard_error_and_is_drawn_in_the_tree() -> None:

@@ -46,7 +46,7 @@ def learned(table: dict[str, Any], *, reverse: bool, rate: float, steps: int) ->
         for group in optimiser.param_groups:
             group["lr"] = rate * min(step / 20, (steps + 1 - step) / steps)
         batch = padded([(string, string[::order]) for string in strings(BATCH, draw) if not held_out(string)])
-        real = batch.target.segments != 0
+        real = batch.streams["target"].segments != 0
         loss = F.cross_entropy(model(batch)[real], batch.labels[real])
         optimiser.zero_grad()
         loss.backward()

@@ -33,7 +33,7 @@ def test_the_tiny_model_learns_to_reverse_digits_within_a_minute() -> None:
         train = [string for string in strings(80, random_) if not held_out(string)]
         rows = [[(string, string[::-1]) for string in train[n : n + 4]] for n in range(0, len(train), 4)]
         batch = packed(rows)
-        real = batch.target.segments != 0
+        real = batch.streams["target"].segments != 0
         loss = F.cross_entropy(model(batch)[real], batch.labels[real])
         optimiser.zero_grad()
         loss.backward()

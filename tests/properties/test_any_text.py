@@ -10,7 +10,7 @@ import regard
 from regard import TextError
 from regard.search import SearchSettings
 from regard.text.placeholders import differences
-from regard.text.words import word_spans
+from regard.text.word_spans import word_spans
 from regard.translation.translator import Translator
 
 ODD = [

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from torch.nn import functional as F
 
 from baselines import ATTENDING, MODELS, model
-from regard.batches.rows import Batch
-from regard.insight.capture import Head, watch, without
+from regard.batches.rows import Batch, Rows
+from regard.models.parts.observation import Head, watch, without
 from small import padded, pairs, sentences, words
 
 few = settings(max_examples=8)
@@ -18,7 +18,7 @@ few = settings(max_examples=8)
 
 def logits_and_gradients(of: Any, batch: Batch) -> tuple[torch.Tensor, list[torch.Tensor]]:
     logits = of(batch)
-    real = batch.target.segments != 0
+    real = batch.streams["target"].segments != 0
     loss = F.cross_entropy(logits[real], batch.labels[real], reduction="sum")
     return logits, list(torch.autograd.grad(loss, list(of.parameters()), materialize_grads=True))
 
@@ -54,7 +54,9 @@ def test_neighbours_and_padding_change_neither_logits_nor_gradients(
     longest = max(len(side) + 1 for pair in batch for side in pair)
     together = padded(batch, length=longest + more)
     if an_empty_row:  # as the loader makes them, where sentences do not fill a batch
-        together = Batch(*(_with_an_empty_row(side) for side in together[:3]), together.tokens)
+        streams = {name: Rows(*map(_with_an_empty_row, rows)) for name, rows in together.streams.items()}
+        labels, labelled = map(_with_an_empty_row, (together.labels, together.labelled))
+        together = Batch(streams, labels, labelled, together.tokens)
     logits, gradients = logits_and_gradients(small, together)
     assert torch.isfinite(logits).all()
     sums = [torch.zeros_like(gradient) for gradient in gradients]
@@ -66,10 +68,8 @@ def test_neighbours_and_padding_change_neither_logits_nor_gradients(
         torch.testing.assert_close(gradient, total, rtol=1e-8, atol=1e-9)
 
 
-def _with_an_empty_row(side: Any) -> Any:
-    if isinstance(side, torch.Tensor):
-        return F.pad(side, (0, 0, 0, 1))
-    return type(side)(*(F.pad(tensor, (0, 0, 0, 1)) for tensor in side))
+def _with_an_empty_row(tensor: torch.Tensor) -> torch.Tensor:
+    return F.pad(tensor, (0, 0, 0, 1))
 
 
 @pytest.mark.parametrize("name", ATTENDING)
@@ -88,9 +88,14 @@ def test_the_weights_that_a_looker_sees_sum_to_one_and_respect_the_masks(name: s
     }
     for lookups in seen.values():
         weights = torch.cat([lookup.weights for lookup in lookups], dim=2)
-        assert weights.shape == (len(batch), 1, rows.target.tokens.size(1), rows.source.tokens.size(1))
+        assert weights.shape == (
+            len(batch),
+            1,
+            rows.streams["target"].tokens.size(1),
+            rows.streams["source"].tokens.size(1),
+        )
         torch.testing.assert_close(weights.sum(-1), torch.ones_like(weights[..., 0]), rtol=0, atol=1e-12)
-        nothing = (rows.source.segments == 0)[:, None, None].expand_as(weights)
+        nothing = (rows.streams["source"].segments == 0)[:, None, None].expand_as(weights)
         assert (weights[nothing] == 0).all()
 
 
@@ -100,12 +105,12 @@ def test_step_shows_a_looker_the_same_weights_as_forward(name: str) -> None:
     with torch.no_grad(), watch(small) as whole:
         small(rows)
     with watch(small) as stepwise:
-        state = small.start(small.encode(rows.source))
-        for t in range(rows.target.tokens.size(1)):
-            _, state = small.step(rows.target.tokens[:, t], state)
+        state = small.start(small.encode(rows.streams["source"]))
+        for t in range(rows.streams["target"].tokens.size(1)):
+            _, state = small.step(rows.streams["target"].tokens[:, t], state)
     for key in whole:
         together, one_by_one = (torch.cat([look.weights for look in seen[key]], dim=2) for seen in (whole, stepwise))
-        real = (rows.target.segments != 0)[:, None, :, None].expand_as(together)
+        real = (rows.streams["target"].segments != 0)[:, None, :, None].expand_as(together)
         torch.testing.assert_close(one_by_one[real], together[real], rtol=0, atol=1e-10)
 
 

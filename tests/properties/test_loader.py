@@ -16,12 +16,14 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from regard import CorpusError, SettingsError
-from regard.batches.corpus import CorpusWriter, StoredCorpus, store
+from regard.batches.corpus import CorpusWriter, StoredCorpus
 from regard.batches.loader import Loader, LoaderSettings, Place
 from regard.batches.packing import pack
-from regard.batches.rows import Batch, batch_of
+from regard.batches.rows import Batch
 from regard.batches.shuffle import shuffled
 from regard.batches.splitting import hold_out
+from regard.tasks.translation import TASK, batch_of
+from small import store
 
 BEGIN, END = 0, 1
 
@@ -53,18 +55,18 @@ def news(folder: Path, *, pairs: int) -> StoredCorpus:
 def found(batch: Batch) -> list[tuple[int, tuple[int, int]]]:
     """The pairs in a batch: their number and the lengths of their sides; checks how each stands in its row."""
     pairs = []
-    for row in range(batch.source.tokens.size(0)):
-        for segment in range(1, int(batch.source.segments[row].max()) + 1):
-            at = batch.source.segments[row] == segment
+    for row in range(batch.streams["source"].tokens.size(0)):
+        for segment in range(1, int(batch.streams["source"].segments[row].max()) + 1):
+            at = batch.streams["source"].segments[row] == segment
             source, said = (
-                batch.source.tokens[row][at].tolist(),
-                batch.labels[row][batch.target.segments[row] == segment],
+                batch.streams["source"].tokens[row][at].tolist(),
+                batch.labels[row][batch.streams["target"].segments[row] == segment],
             )
-            read = batch.target.tokens[row][batch.target.segments[row] == segment].tolist()
+            read = batch.streams["target"].tokens[row][batch.streams["target"].segments[row] == segment].tolist()
             assert source[-1] == END
             assert said.tolist()[-1] == END
             assert read == [BEGIN, *said.tolist()[:-1]]
-            assert batch.source.positions[row][at].tolist() == list(range(len(source)))
+            assert batch.streams["source"].positions[row][at].tolist() == list(range(len(source)))
             assert len(set(source[:-1]) | set(said.tolist()[:-1])) == 1
             pairs.append((source[0] - 2, (len(source) - 1, len(said) - 1)))
     return pairs
@@ -121,8 +123,8 @@ def test_pairs_that_fill_rows_exactly_find_each_other() -> None:
 @pytest.mark.parametrize("rows", [192, 198])
 def test_sentences_as_long_as_those_of_news_fill_rows_of_128(tmp_path: Path, rows: int) -> None:
     corpus = news(tmp_path / "news", pairs=200_000)
-    loader = Loader(corpus, LoaderSettings(batch_tokens=rows * 128, row_lengths=(128,)))
-    tokens = sum(int(side.lengths.sum()) for side in (corpus.source, corpus.target))
+    loader = Loader(corpus, LoaderSettings(batch_tokens=rows * 128, row_lengths=(128,)), TASK)
+    tokens = sum(int(side.lengths.sum()) for side in corpus.streams.values())
     batches = sum(len(loader._pack_pool(0, pool)[1]) for pool in range(loader.pools))
     assert tokens / (2 * batches * rows * 128) > 0.983
 
@@ -130,31 +132,35 @@ def test_sentences_as_long_as_those_of_news_fill_rows_of_128(tmp_path: Path, row
 @pytest.mark.parametrize(("pairs", "tokens", "least"), [(3_000, 4_096, 0.97), (20_000, 8_192, 0.97), (300, 512, 0.94)])
 def test_rows_of_small_corpora_are_full_too(tmp_path: Path, pairs: int, tokens: int, least: float) -> None:
     corpus = news(tmp_path / "news", pairs=pairs)
-    batches = epoch(Loader(corpus, LoaderSettings(batch_tokens=tokens, row_lengths=(128,))), 0)
-    filled = sum(int((side.segments != 0).sum()) for batch in batches for side in (batch.source, batch.target))
+    batches = epoch(Loader(corpus, LoaderSettings(batch_tokens=tokens, row_lengths=(128,)), TASK), 0)
+    filled = sum(
+        int((side.segments != 0).sum())
+        for batch in batches
+        for side in (batch.streams["source"], batch.streams["target"])
+    )
     assert filled / sum(2 * batch.labels.numel() for batch in batches) > least
 
 
 @pytest.mark.parametrize("wished", [1, 2, 5, 16])
 def test_pools_are_about_as_large_as_asked_for(tmp_path: Path, wished: int) -> None:
     corpus = news(tmp_path / "news", pairs=20_000)
-    tokens = max(int(side.lengths.sum()) for side in (corpus.source, corpus.target))
+    tokens = max(int(side.lengths.sum()) for side in corpus.streams.values())
     options = LoaderSettings(batch_tokens=1_024, row_lengths=(128,), pool_batches=tokens // 1_024 // wished)
-    pools = [Loader(corpus, options, rank=rank, ranks=4).pools for rank in range(4)]
+    pools = [Loader(corpus, options, TASK, rank=rank, ranks=4).pools for rank in range(4)]
     assert len(set(pools)) == 1
     assert wished / 1.25 - 0.5 <= pools[0] <= wished * 1.25 + 0.5
 
 
 def test_no_pool_is_empty_where_every_pair_fills_a_batch(tmp_path: Path) -> None:
     corpus = stored(tmp_path, [(9, 9)] * 40)
-    loader = Loader(corpus, LoaderSettings(batch_tokens=10, row_lengths=(10,), pool_batches=1))
+    loader = Loader(corpus, LoaderSettings(batch_tokens=10, row_lengths=(10,), pool_batches=1), TASK)
     assert loader.pools <= 40
     assert [len(found(batch)) for batch in epoch(loader, 0)] == [1] * 40
 
 
 def test_a_place_after_the_last_pool_is_the_next_epoch(tmp_path: Path) -> None:
     corpus = stored(tmp_path, [(n % 9 + 1, n % 7 + 1) for n in range(100)])
-    loader = Loader(corpus, LoaderSettings(batch_tokens=120, row_lengths=(20,)))
+    loader = Loader(corpus, LoaderSettings(batch_tokens=120, row_lengths=(20,)), TASK)
     batch, after = next(loader.batches(Place(epoch=2, pool=loader.pools, batch=7)))
     expected, expected_after = next(loader.batches(Place(epoch=3)))
     assert torch.equal(batch.labels, expected.labels)
@@ -169,14 +175,14 @@ def test_every_pair_lands_in_exactly_one_row_of_each_epoch_over_all_ranks(
     corpus = stored(tmp_path, sizes)
     options = LoaderSettings(batch_tokens=70, row_lengths=(8, 16, 32), share_rows=share, seed=seed, pool_batches=pool)
     for number in (0, 3):
-        epochs = [epoch(Loader(corpus, options, rank=rank, ranks=ranks), number) for rank in range(ranks)]
+        epochs = [epoch(Loader(corpus, options, TASK, rank=rank, ranks=ranks), number) for rank in range(ranks)]
         pairs = [pair for batches in epochs for batch in batches for pair in found(batch)]
         assert sorted(pairs) == list(enumerate(sizes))
-        assert {batch.source.tokens.size(1) for batches in epochs for batch in batches} <= {8, 16, 32}
+        assert {batch.streams["source"].tokens.size(1) for batches in epochs for batch in batches} <= {8, 16, 32}
         for together in zip(*epochs, strict=True):
-            assert len({batch.source.tokens.shape for batch in together}) == 1
+            assert len({batch.streams["source"].tokens.shape for batch in together}) == 1
         if not share:
-            assert all(batch.source.segments.max() <= 1 for batches in epochs for batch in batches)
+            assert all(batch.streams["source"].segments.max() <= 1 for batches in epochs for batch in batches)
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -186,25 +192,25 @@ def test_stopping_and_going_on_anywhere_yields_the_same_batches(
 ) -> None:
     corpus = stored(tmp_path, sizes)
     options = LoaderSettings(batch_tokens=70, row_lengths=(8, 32), seed=seed, pool_batches=2)
-    whole = list(islice(Loader(corpus, options).batches(), stop + 10))
+    whole = list(islice(Loader(corpus, options, TASK).batches(), stop + 10))
     place = whole[stop - 1][1] if stop else Place()
     place = Place(*json.loads(json.dumps(place)))
-    again = list(islice(Loader(StoredCorpus(corpus.folder), options).batches(place), 10))
+    again = list(islice(Loader(StoredCorpus(corpus.folder), options, TASK).batches(place), 10))
     for (batch, after), (expected, expected_after) in zip(again, whole[stop:], strict=True):
         assert after == expected_after
         assert torch.equal(batch.labels, expected.labels)
-        for mine, theirs in zip((*batch.source, *batch.target), (*expected.source, *expected.target), strict=True):
+        for mine, theirs in zip(batch.tensors(), expected.tensors(), strict=True):
             assert torch.equal(mine, theirs)
 
 
 def test_ranks_hold_together_what_one_process_holds(tmp_path: Path) -> None:
     corpus = stored(tmp_path, [(n % 9 + 1, n % 7 + 1) for n in range(100)])
     options = LoaderSettings(batch_tokens=120, row_lengths=(20,))
-    alone = islice(Loader(corpus, options).batches(), 12)
-    two = [islice(Loader(corpus, options, rank=rank, ranks=2).batches(), 12) for rank in range(2)]
+    alone = islice(Loader(corpus, options, TASK).batches(), 12)
+    two = [islice(Loader(corpus, options, TASK, rank=rank, ranks=2).batches(), 12) for rank in range(2)]
     for (batch, _), (first, _), (second, _) in zip(alone, *two, strict=True):
         together = torch.stack([first.labels, second.labels], dim=1).flatten(0, 1)
-        assert batch.tokens == first.tokens == second.tokens == int((batch.target.segments != 0).sum())
+        assert batch.tokens == first.tokens == second.tokens == int((batch.streams["target"].segments != 0).sum())
         assert torch.equal(together, batch.labels)
 
 
@@ -215,27 +221,27 @@ def test_epochs_and_seeds_differ(tmp_path: Path) -> None:
     def first(loader: Loader, number: int) -> list[Any]:
         return next(loader.batches(Place(epoch=number)))[0].labels.tolist()
 
-    loader = Loader(corpus, options)
-    assert first(loader, 0) == first(Loader(corpus, options), 0)
+    loader = Loader(corpus, options, TASK)
+    assert first(loader, 0) == first(Loader(corpus, options, TASK), 0)
     assert first(loader, 0) != first(loader, 1)
-    assert first(loader, 0) != first(Loader(corpus, options.model_copy(update={"seed": 2})), 0)
+    assert first(loader, 0) != first(Loader(corpus, options.model_copy(update={"seed": 2}), TASK), 0)
 
 
 def test_a_batch_of_the_loader_is_what_rows_by_hand_are(tmp_path: Path) -> None:
     corpus = stored(tmp_path, [(3, 2), (2, 4), (5, 5)])
-    loader = Loader(corpus, LoaderSettings(batch_tokens=16, row_lengths=(16,)))
+    loader = Loader(corpus, LoaderSettings(batch_tokens=16, row_lengths=(16,)), TASK)
     batch, after = next(loader.batches())
     order = [pair for pair, _ in found(batch)]
     pairs = pairs_of([(3, 2), (2, 4), (5, 5)])
     expected = batch_of([[pairs[n] for n in order]], begin=BEGIN, end=END, length=16)
     assert torch.equal(batch.labels, expected.labels)
-    assert all(torch.equal(mine, theirs) for mine, theirs in zip(batch.target, expected.target, strict=True))
+    assert all(torch.equal(mine, theirs) for mine, theirs in zip(batch.streams["target"], expected.target, strict=True))
     assert after == Place(epoch=1)
 
 
 def test_another_thread_makes_the_same_batches_ahead_and_ends_with_its_reader(tmp_path: Path) -> None:
     corpus = stored(tmp_path, [(n % 9 + 1, n % 7 + 1) for n in range(100)])
-    loader = Loader(corpus, LoaderSettings(batch_tokens=120, row_lengths=(20,)))
+    loader = Loader(corpus, LoaderSettings(batch_tokens=120, row_lengths=(20,)), TASK)
     place = Place(epoch=1, pool=0, batch=2)
     threads = active_count()
     stream = loader.prefetched(place, ahead=2)
@@ -253,7 +259,7 @@ def test_memory_is_pinned_only_for_a_gpu(tmp_path: Path, monkeypatch: pytest.Mon
     pinned: list[Batch] = []
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     monkeypatch.setattr(Batch, "pinned", lambda batch: pinned.append(batch) or batch)
-    loader = Loader(stored(tmp_path, [(2, 2)] * 9), LoaderSettings(batch_tokens=16, row_lengths=(16,)))
+    loader = Loader(stored(tmp_path, [(2, 2)] * 9), LoaderSettings(batch_tokens=16, row_lengths=(16,)), TASK)
     with closing(loader.prefetched()) as stream:
         next(stream)
     assert pinned == []
@@ -263,7 +269,7 @@ def test_memory_is_pinned_only_for_a_gpu(tmp_path: Path, monkeypatch: pytest.Mon
 
 
 def test_a_failure_while_making_batches_ahead_reaches_the_reader(tmp_path: Path) -> None:
-    loader = Loader(stored(tmp_path, [(2, 2)] * 9), LoaderSettings(batch_tokens=16, row_lengths=(16,)))
+    loader = Loader(stored(tmp_path, [(2, 2)] * 9), LoaderSettings(batch_tokens=16, row_lengths=(16,)), TASK)
     loader.groups = {}
     with pytest.raises(KeyError):
         next(loader.prefetched())
@@ -273,20 +279,30 @@ def test_a_held_out_pair_takes_all_pairs_of_its_source_with_it(tmp_path: Path) -
     pairs = [([5 + n % 10], [n]) for n in range(60)]
     corpus = store(tmp_path / "c", pairs, begin=0, end=1, vocabulary=80)
     rest, held = hold_out(corpus, count=4, seed=1)
-    sources = {held.source.sentence(n)[0] for n in range(len(held))}
+    sources = {held.streams["source"].sentence(n)[0] for n in range(len(held))}
     assert len(held) == 4
     assert len(rest) == 60 - 6 * len(sources)
-    assert not sources & {rest.source.sentence(n)[0] for n in range(len(rest))}
-    assert [hold_out(corpus, count=4, seed=1)[1].target.sentence(n) for n in range(4)] == [
-        held.target.sentence(n) for n in range(4)
+    assert not sources & {rest.streams["source"].sentence(n)[0] for n in range(len(rest))}
+    assert [hold_out(corpus, count=4, seed=1)[1].streams["target"].sentence(n) for n in range(4)] == [
+        held.streams["target"].sentence(n) for n in range(4)
     ]
+
+
+def test_sources_that_only_begin_alike_are_not_held_out_together(tmp_path: Path) -> None:
+    pairs = [([5, 6, 7, n], [n]) for n in range(2, 60)] + [([5, 6, 7, 2], [70])]
+    corpus = store(tmp_path / "c", pairs, begin=0, end=1, vocabulary=80)
+    for seed in range(5):
+        rest, held = hold_out(corpus, count=3, seed=seed)
+        sources = [[tuple(part.streams["source"].sentence(n)) for n in range(len(part))] for part in (rest, held)]
+        assert not set(sources[0]) & set(sources[1])
+        assert len(sources[0]) + len(sources[1]) >= len(pairs) - 1
 
 
 def test_a_corpus_reads_back_what_was_stored(tmp_path: Path) -> None:
     pairs = [([5, 6], [7]), ([], [8, 9]), ([70_000], [3])]
     corpus = store(tmp_path / "c", pairs, begin=0, end=1, vocabulary=80_000)
     assert len(corpus) == 3
-    assert [(corpus.source.sentence(n), corpus.target.sentence(n)) for n in range(3)] == pairs
+    assert [(corpus.streams["source"].sentence(n), corpus.streams["target"].sentence(n)) for n in range(3)] == pairs
 
 
 def test_a_damaged_corpus_is_named_with_what_to_do(tmp_path: Path) -> None:
@@ -304,9 +320,9 @@ def test_a_damaged_corpus_is_named_with_what_to_do(tmp_path: Path) -> None:
 def test_sentences_longer_than_every_row_and_empty_corpora_are_refused_at_the_start(tmp_path: Path) -> None:
     options = LoaderSettings(batch_tokens=16, row_lengths=(8, 16))
     with pytest.raises(CorpusError, match="the longest sentence has 21 tokens, and the longest rows 16"):
-        Loader(stored(tmp_path, [(3, 20)]), options)
+        Loader(stored(tmp_path, [(3, 20)]), options, TASK)
     with pytest.raises(CorpusError, match="there is no pair in this corpus"):
-        Loader(store(tmp_path / "none", [], begin=0, end=1, vocabulary=9), options)
+        Loader(store(tmp_path / "none", [], begin=0, end=1, vocabulary=9), options, TASK)
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from regard import CorpusError
 from regard.batches.preparation import Source, prepare
 from regard.text.cleaning import CleaningReport, clean_stream
-from regard.text.fingerprints import Fingerprints
+from regard.text.inspection.fingerprint_set import Fingerprints
 from regard.tokens import TokeniserSettings, train
 
 few = st.sampled_from(["a", "b ", "  ", "ü", "\0", "\u2028", "😀", "e\u0301", "\n"])
@@ -33,7 +33,7 @@ def test_the_stored_corpus_holds_the_pairs_that_cleaning_keeps(pairs: list[tuple
         corpus = prepare(source, tokenisers, Path(folder) / "out", workers=1)
         sides = [
             [tokenisers.source.decode(side.sentence(number)) for number in range(len(corpus))]
-            for side in (corpus.source, corpus.target)
+            for side in corpus.streams.values()
         ]
         assert list(zip(*sides, strict=True)) == expected
         dropped = {reason.name.lower(): tally.count for reason, tally in report.dropped.items()}

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from torch.nn import functional as F
 
 from regard.batches.rows import Batch, Rows, rows_of
-from regard.insight.capture import Head, watch, without
 from regard.models.fast.dropout import Dropout
+from regard.models.parts.observation import Head, watch, without
 from regard.models.protocols import AttentionName
 from regard.models.transformer import Transformer
 from small import END, VOCABULARY, options, packed, padded, pairs, sentences, transformer, words
@@ -17,7 +17,7 @@ from small import END, VOCABULARY, options, packed, padded, pairs, sentences, tr
 
 def logits_and_gradients(model: Transformer, batch: Batch) -> tuple[torch.Tensor, list[torch.Tensor]]:
     logits = model(batch)
-    real = batch.target.segments != 0
+    real = batch.streams["target"].segments != 0
     loss = F.cross_entropy(logits[real], batch.labels[real], reduction="sum")
     return logits, list(torch.autograd.grad(loss, list(model.parameters()), materialize_grads=True))
 
@@ -50,7 +50,7 @@ def test_a_packed_sentence_gets_the_logits_and_gradients_that_it_gets_alone(
     """Neighbours in the row, other rows and padding change nothing: also where no padding stands on one side alone."""
     model = transformer(**settings)
     together = packed(rows)
-    longest = max(together.source.tokens.size(1), together.target.tokens.size(1))
+    longest = max(together.streams["source"].tokens.size(1), together.streams["target"].tokens.size(1))
     together = packed(rows, length=longest + more)
     logits, gradients = logits_and_gradients(model, together)
     assert torch.isfinite(logits).all()
@@ -68,9 +68,11 @@ def test_a_packed_sentence_gets_the_logits_and_gradients_that_it_gets_alone(
 
 def test_a_row_full_on_one_side_and_padded_on_the_other_gives_finite_gradients() -> None:
     model = transformer()
-    batch = Batch(rows_of([[[5, 6, 7, END]]]), rows_of([[[0, 5]]], length=6), rows_of([[[5, END]]], length=6).tokens, 2)
+    target = rows_of([[[0, 5]]], length=6)
+    labels = rows_of([[[5, END]]], length=6).tokens
+    batch = Batch({"source": rows_of([[[5, 6, 7, END]]]), "target": target}, labels, target.segments != 0, 2)
     logits, gradients = logits_and_gradients(model, batch)
-    assert (batch.source.segments != 0).all()
+    assert (batch.streams["source"].segments != 0).all()
     assert torch.isfinite(logits).all()
     assert all(torch.isfinite(gradient).all() for gradient in gradients)
 
@@ -93,8 +95,11 @@ def test_the_weights_that_a_looker_sees_sum_to_one_respect_the_masks_and_reprodu
     rows: list[list[Any]], settings: dict[str, Any]
 ) -> None:
     model, batch = transformer(**settings), packed(rows)
-    sides = {"encoder": (batch.source, batch.source), "decoder": (batch.target, batch.target)}
-    sides["decoder-source"] = (batch.target, batch.source)
+    sides = {
+        "encoder": (batch.streams["source"], batch.streams["source"]),
+        "decoder": (batch.streams["target"], batch.streams["target"]),
+    }
+    sides["decoder-source"] = (batch.streams["target"], batch.streams["source"])
     outputs: dict[AttentionName, torch.Tensor] = {}
     for name, attention in model.attentions().items():
         attention.output.register_forward_hook(lambda _, __, output, name=name: outputs.__setitem__(name, output))
@@ -137,12 +142,12 @@ def test_step_shows_a_looker_the_same_weights_as_forward(batch: list[Any]) -> No
     with torch.no_grad(), watch(model) as whole:
         model(rows)
     with watch(model) as stepwise:
-        state = model.start(model.encode(rows.source))
-        for t in range(rows.target.tokens.size(1)):
-            _, state = model.step(rows.target.tokens[:, t], state)
+        state = model.start(model.encode(rows.streams["source"]))
+        for t in range(rows.streams["target"].tokens.size(1)):
+            _, state = model.step(rows.streams["target"].tokens[:, t], state)
     for name in (name for name in whole if name.kind != "encoder"):
         for t, lookup in enumerate(stepwise[name]):
-            real = rows.target.segments[:, t] != 0
+            real = rows.streams["target"].segments[:, t] != 0
             at_once, stepped = whole[name][0].weights[real, :, t], lookup.weights[real, :, 0]
             both = min(at_once.size(-1), stepped.size(-1))
             torch.testing.assert_close(stepped[..., :both], at_once[..., :both], rtol=0, atol=1e-12)

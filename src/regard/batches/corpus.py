@@ -4,7 +4,7 @@ corpus.json             what it was made from, counts, and the size of each file
 source.tokens.npy       the ids of all sentences one after the other, each closed by the end token (uint16 or uint32)
 source.starts.npy       where each sentence starts (int64)
 source.lengths.npy      how many ids it has, the end token among them (int32)
-target.*                the same for the other side
+target.*                the same for the other stream; a task names the streams
 
 A folder is written under another name and moved into place when it is whole, so one that is there is complete.
 """
@@ -33,7 +33,7 @@ from regard.errors import CorpusError
 
 DESCRIPTION = "corpus.json"
 FORMAT = 1
-SIDES = ("source", "target")
+_TOKENS = ".tokens.npy"
 _HEADER = 128  # bytes; enough for every one-dimensional array, and what numpy writes for one
 _BLOCK = 1 << 20
 _SCRATCH = "scratch"
@@ -43,8 +43,8 @@ Ids = NDArray[np.unsignedinteger[Any]]
 Numbers = NDArray[np.int64]
 
 
-class Side(NamedTuple):
-    """The sentences of one side."""
+class Stream(NamedTuple):
+    """The sentences of one stream."""
 
     tokens: Ids
     starts: Numbers
@@ -57,23 +57,24 @@ class Side(NamedTuple):
 
 
 class StoredCorpus:
-    """Sentence pairs as ids, in the order in which they were read."""
+    """Examples as ids, in the order in which they were read: for each, a sentence in every stream."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.description = _read_description(folder)
-        self.source = self._side("source")
-        self.target = self._side("target")
+        names = [name.removesuffix(_TOKENS) for name in self.description["files"] if name.endswith(_TOKENS)]
+        self.streams = {name: self._stream(name) for name in names}
 
     def __len__(self) -> int:
-        return len(self.source.lengths)
+        return len(next(iter(self.streams.values())).lengths)
 
     def take(self, numbers: Numbers) -> StoredCorpus:
-        """The corpus of these pairs alone."""
+        """The corpus of these examples alone."""
         taken = copy(self)
-        taken.source, taken.target = (
-            Side(side.tokens, side.starts[numbers], side.lengths[numbers]) for side in (self.source, self.target)
-        )
+        taken.streams = {
+            name: Stream(stream.tokens, stream.starts[numbers], stream.lengths[numbers])
+            for name, stream in self.streams.items()
+        }
         return taken
 
     @property
@@ -84,30 +85,31 @@ class StoredCorpus:
     @property
     def longest(self) -> int:
         """The ids of the longest sentence."""
-        return max((int(side.lengths.max(initial=0)) for side in (self.source, self.target)), default=0)
+        return max(int(stream.lengths.max(initial=0)) for stream in self.streams.values())
 
-    def _side(self, name: str) -> Side:
-        arrays = [np.load(self.folder / f"{name}.{part}.npy", mmap_mode="r") for part in Side._fields]
-        return Side(*arrays)
+    def _stream(self, name: str) -> Stream:
+        arrays = [np.load(self.folder / f"{name}.{part}.npy", mmap_mode="r") for part in Stream._fields]
+        return Stream(*arrays)
 
 
 class CorpusWriter:
     """Writes a stored corpus, chunk after chunk, into `folder`; nothing is there before `finish`."""
 
-    def __init__(self, folder: Path, *, vocabulary: int) -> None:
+    def __init__(self, folder: Path, *, streams: Sequence[str], vocabulary: int) -> None:
         folder.parent.mkdir(parents=True, exist_ok=True)
         self._folder = folder
         self._partial = Path(tempfile.mkdtemp(prefix=f".{owner()}.", suffix=".partial", dir=folder.parent))
         (self._partial / _SCRATCH).mkdir()
         self._scratch: list[GrowingArray] = []
         self._dtype = np.dtype(np.uint16 if vocabulary <= 2**16 else np.uint32)
-        self._tokens = {side: GrowingArray(self._partial / f"{side}.tokens.npy", self._dtype) for side in SIDES}
-        self._lengths = {side: GrowingArray(self._partial / f"{side}.all.npy", np.dtype(np.int32)) for side in SIDES}
+        self._tokens = {name: GrowingArray(self._partial / f"{name}{_TOKENS}", self._dtype) for name in streams}
+        lengths = np.dtype(np.int32)
+        self._lengths = {name: GrowingArray(self._partial / f"{name}.all.npy", lengths) for name in streams}
 
-    def add(self, side: str, tokens: Ids, lengths: NDArray[np.int32]) -> None:
-        """The next sentences of one side, all of their ids in one array, each closed by the end token."""
-        self._tokens[side].append(tokens)
-        self._lengths[side].append(lengths)
+    def add(self, stream: str, tokens: Ids, lengths: NDArray[np.int32]) -> None:
+        """The next sentences of one stream, all of their ids in one array, each closed by the end token."""
+        self._tokens[stream].append(tokens)
+        self._lengths[stream].append(lengths)
 
     def scratch(self, name: str, dtype: np.dtype[Any]) -> GrowingArray:
         """An array on the disk that is not part of the corpus, and goes when it is finished."""
@@ -119,9 +121,9 @@ class CorpusWriter:
 
         Where another process was quicker, its corpus stays, since others may be reading it already.
         """
-        for side in SIDES:
-            self._tokens[side].close()
-            self._index(side, keep)
+        for name, tokens in self._tokens.items():
+            tokens.close()
+            self._index(name, keep)
         for array in self._scratch:
             array.close()
         shutil.rmtree(self._partial / _SCRATCH)
@@ -145,11 +147,11 @@ class CorpusWriter:
             array.discard()
         shutil.rmtree(self._partial, ignore_errors=True)
 
-    def _index(self, side: str, keep: NDArray[np.bool_] | None) -> None:
+    def _index(self, stream: str, keep: NDArray[np.bool_] | None) -> None:
         """Where the sentences that belong to the corpus start, and their lengths, in blocks of bounded size."""
-        all_lengths = self._lengths[side].close()
-        starts = GrowingArray(self._partial / f"{side}.starts.npy", np.dtype(np.int64))
-        lengths = GrowingArray(self._partial / f"{side}.lengths.npy", np.dtype(np.int32))
+        all_lengths = self._lengths[stream].close()
+        starts = GrowingArray(self._partial / f"{stream}.starts.npy", np.dtype(np.int64))
+        lengths = GrowingArray(self._partial / f"{stream}.lengths.npy", np.dtype(np.int32))
         end = 0
         for first in range(0, len(all_lengths), _BLOCK):
             block = np.array(all_lengths[first : first + _BLOCK])
@@ -160,7 +162,7 @@ class CorpusWriter:
             end = int(ends[-1])
         starts.close()
         lengths.close()
-        (self._partial / f"{side}.all.npy").unlink()
+        (self._partial / f"{stream}.all.npy").unlink()
 
 
 class GrowingArray:
@@ -238,14 +240,14 @@ def _is_abandoned(partial: Path) -> bool:
 
 
 def store(
-    folder: Path, pairs: Sequence[tuple[Sequence[int], Sequence[int]]], *, begin: int, end: int, vocabulary: int
+    folder: Path, streams: Mapping[str, Sequence[Sequence[int]]], *, begin: int, end: int, vocabulary: int
 ) -> StoredCorpus:
-    """Stores pairs of ids that are in memory."""
-    writer = CorpusWriter(folder, vocabulary=vocabulary)
-    for side, sentences in (("source", [pair[0] for pair in pairs]), ("target", [pair[1] for pair in pairs])):
+    """Stores sentences of ids that are in memory, equally many in each stream."""
+    writer = CorpusWriter(folder, streams=list(streams), vocabulary=vocabulary)
+    for name, sentences in streams.items():
         closed = [[*sentence, end] for sentence in sentences]
         tokens = np.array([token for sentence in closed for token in sentence], dtype=np.uint32)
-        writer.add(side, tokens, np.array([len(sentence) for sentence in closed], dtype=np.int32))
+        writer.add(name, tokens, np.array([len(sentence) for sentence in closed], dtype=np.int32))
     writer.finish({"begin": begin, "end": end})
     return StoredCorpus(folder)
 

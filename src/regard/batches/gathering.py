@@ -10,18 +10,16 @@ from __future__ import annotations
 import gc
 import json
 import os
-import pickle
 import shutil
 import tempfile
 import weakref
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Executor, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from multiprocessing import get_context
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol, TypeVar
+from typing import Any, BinaryIO, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,17 +29,18 @@ from regard.errors import CorpusError
 from regard.text.bad_input import BadInput
 from regard.text.corpus import documents
 from regard.text.formats import Reading, by_name
+from regard.text.inspection.statistics import SideStatistics
 from regard.text.pairs import Chunk, Languages, chunks
-from regard.text.statistics import SideStatistics
+from regard.tokens.listing import character_counts
 
 CHUNK = 8192  # pairs
 INLINE = 4  # a corpus of so many chunks is not worth other processes
+_FIRST = 16  # chunks, after which most corpora have shown too many strings to list them
 _SMALL = 4 << 20  # bytes of files that are not worth other processes
+_ENCODING = ("utf-8", "surrogatepass")  # JSON can hold halves of surrogate pairs
+_LENGTH, _LINE = np.dtype(np.int32), np.dtype(np.int64)
 _ROOM = "Check its permissions and the room on its disk."
 _MEMORY = "The machine may be short of memory: end other programs."
-
-GivenT = TypeVar("GivenT")
-ResultT = TypeVar("ResultT")
 
 
 class Text(Protocol):
@@ -64,20 +63,43 @@ class Text(Protocol):
 
 
 class Piece(NamedTuple):
-    """Where a chunk lies."""
+    """Where a chunk lies: the texts of the source as one, those of the target, all lengths, and the lines' numbers."""
 
     file: str
     start: int
-    size: int
+    sizes: tuple[int, int]  # bytes of the texts
     pairs: int
+    path: str  # of the document
 
     def chunk(self) -> Chunk:
         """The chunk itself."""
         with open(self.file, "rb") as file:  # noqa: PTH123
-            file.seek(self.start)
-            parcel = _Parcel(*pickle.loads(file.read(self.size)))  # noqa: S301  written by this program a moment ago
-        lines = parcel.lines.tolist()
-        return Chunk(_apart(*parcel.sources), _apart(*parcel.targets), parcel.path, lines)
+            file.seek(self.start + sum(self.sizes) + 2 * self.pairs * _LENGTH.itemsize)
+            lines = np.fromfile(file, _LINE, self.pairs).tolist()
+        return Chunk(apart(*self.side(0)), apart(*self.side(1)), self.path, lines)
+
+    def side(self, number: int) -> tuple[str, NDArray[np.int32]]:
+        """The texts of the source (0) or the target (1) as one, and the length of each."""
+        with open(self.file, "rb") as file:  # noqa: PTH123
+            file.seek(self.start + number * self.sizes[0])
+            text = file.read(self.sizes[number]).decode(*_ENCODING)
+            file.seek(self.start + sum(self.sizes) + number * self.pairs * _LENGTH.itemsize)
+            return text, np.fromfile(file, _LENGTH, self.pairs)
+
+
+def _written(chunk: Chunk, name: str, file: BinaryIO) -> Piece:
+    """Writes a chunk at the end of a file."""
+    start, sides = file.tell(), (chunk.sources, chunk.targets)
+    texts = ["".join(side).encode(*_ENCODING) for side in sides]
+    lengths = [np.fromiter(map(len, side), _LENGTH, len(side)) for side in sides]
+    file.writelines([*texts, *(part.tobytes() for part in lengths), np.array(chunk.lines, _LINE).tobytes()])
+    return Piece(name, start, (len(texts[0]), len(texts[1])), len(chunk.lines), chunk.path)
+
+
+def apart(text: str, lengths: NDArray[np.int32]) -> list[str]:
+    """The texts of these lengths that were put together."""
+    ends = lengths.cumsum(dtype=np.int64).tolist()
+    return [text[start:end] for start, end in zip([0, *ends], ends, strict=False)]
 
 
 class Gathered:
@@ -94,21 +116,33 @@ class Gathered:
         """How many there are."""
         return sum(piece.pairs for piece in self.pieces)
 
-    def sources(self) -> Iterator[str]:
-        """The texts of the source side."""
-        return (text for piece in self.pieces for text in piece.chunk().sources)
+    def sources(self, *, every: int = 1) -> Iterator[str]:
+        """The texts of the source side: the first, and each that comes `every` texts later."""
+        return self._texts(0, every)
 
-    def targets(self) -> Iterator[str]:
-        """The texts of the target side."""
-        return (text for piece in self.pieces for text in piece.chunk().targets)
+    def targets(self, *, every: int = 1) -> Iterator[str]:
+        """The same of the target side."""
+        return self._texts(1, every)
+
+    def _texts(self, side: int, every: int) -> Iterator[str]:
+        place = 0
+        for piece in self.pieces:
+            text, lengths = piece.side(side)
+            ends = lengths.cumsum(dtype=np.int64)
+            chosen = slice(-place % every, None, every)
+            for start, end in zip((ends - lengths)[chosen].tolist(), ends[chosen].tolist(), strict=True):
+                yield text[start:end]
+            place += piece.pairs
 
     def statistics(self, *, workers: int | None = None) -> tuple[SideStatistics, SideStatistics]:
         """What both sides are like."""
         source, target = SideStatistics(), SideStatistics()
         with _processes(workers if len(self.pieces) > INLINE else 1) as run:
-            for of_source, of_target in run(_statistics, self.pieces):
-                source.merge(of_source)
-                target.merge(of_target)
+            for pieces in (self.pieces[:_FIRST], self.pieces[_FIRST:]):
+                full = source.full and target.full  # then further strings are not asked for, nor sent
+                for of_source, of_target in run(_sizes_only if full else _statistics, pieces):
+                    source.merge(of_source)
+                    target.merge(of_target)
         return source, target
 
 
@@ -208,34 +242,30 @@ class _Order(NamedTuple):
     chunk: int
 
 
-class _Parcel(NamedTuple):
-    """A chunk as few large objects, which travel faster than many small ones."""
-
-    sources: tuple[str, NDArray[np.int32]]  # all texts as one, and their lengths
-    targets: tuple[str, NDArray[np.int32]]
-    path: str
-    lines: NDArray[np.int64]
-
-
 def _read(order: _Order) -> tuple[list[Piece], BadInput]:
     """Writes the pairs of a document in chunks."""
     gc.disable()
-    bad, pieces = BadInput(skip=order.skip_bad), []
+    bad = BadInput(skip=order.skip_bad)
     pairs = by_name(order.format).read(order.paths, Reading(order.languages, bad, order.columns))
     with open(order.file, "wb") as file:  # noqa: PTH123
-        for chunk in chunks(pairs, size=order.chunk):
-            lines = np.array(chunk.lines, dtype=np.int64)
-            parcel = _Parcel(_together(chunk.sources), _together(chunk.targets), chunk.path, lines)
-            start, packed = file.tell(), pickle.dumps(tuple(parcel), protocol=5)
-            file.write(packed)
-            pieces.append(Piece(order.file, start, len(packed), len(lines)))
+        pieces = [_written(chunk, order.file, file) for chunk in chunks(pairs, size=order.chunk)]
     return pieces, bad
 
 
 def _statistics(piece: Piece) -> tuple[SideStatistics, SideStatistics]:
-    chunk, sides = piece.chunk(), (SideStatistics(), SideStatistics())
-    for side, texts in zip(sides, (chunk.sources, chunk.targets), strict=True):
-        side.add(texts, Counter("".join(texts)))
+    gc.disable()
+    sides = (SideStatistics(), SideStatistics())
+    for number, side in enumerate(sides):
+        text, lengths = piece.side(number)
+        side.add(apart(text, lengths), character_counts(text))
+    return sides
+
+
+def _sizes_only(piece: Piece) -> tuple[SideStatistics, SideStatistics]:
+    """The same without the strings."""
+    sides = _statistics(piece)
+    for side in sides:
+        side.strings.clear()
     return sides
 
 
@@ -255,12 +285,3 @@ def _processes(workers: int | None) -> Iterator[_Run]:
             yield pool.map
         finally:
             pool.shutdown(cancel_futures=True)
-
-
-def _together(texts: Sequence[str]) -> tuple[str, NDArray[np.int32]]:
-    return "".join(texts), np.fromiter(map(len, texts), dtype=np.int32, count=len(texts))
-
-
-def _apart(text: str, lengths: NDArray[np.int32]) -> list[str]:
-    ends = lengths.cumsum(dtype=np.int64).tolist()
-    return [text[start:end] for start, end in zip([0, *ends], ends, strict=False)]

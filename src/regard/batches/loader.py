@@ -16,14 +16,14 @@ from contextlib import suppress
 from math import ceil, floor
 from queue import Full, Queue
 from threading import Event, Thread
-from typing import Annotated, NamedTuple, Self
+from typing import Annotated, NamedTuple, Protocol, Self
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from pydantic import Field, PositiveInt, model_validator
 
-from regard.batches.corpus import Side, StoredCorpus
+from regard.batches.corpus import StoredCorpus, Stream
 from regard.batches.packing import REACHED, Packed, one_a_row, order_of, pack
 from regard.batches.rows import Batch, Rows
 from regard.batches.shuffle import shuffled
@@ -62,12 +62,26 @@ class Place(NamedTuple):
     batch: int = 0
 
 
+class Shape(Protocol):
+    """What the loader asks of a task (`regard.tasks`)."""
+
+    @property
+    def labelled(self) -> str:
+        """The stream that has a label for each of its tokens."""
+
+    def batch(self, streams: dict[str, Rows], *, begin: int, tokens: int) -> Batch:
+        """The batch of these rows, as they are stored; `tokens` labels are in it, over all processes."""
+
+
 class Loader:
     """Batches without end; `ranks` processes share each."""
 
-    def __init__(self, corpus: StoredCorpus, settings: LoaderSettings, *, rank: int = 0, ranks: int = 1) -> None:
+    def __init__(
+        self, corpus: StoredCorpus, settings: LoaderSettings, task: Shape, *, rank: int = 0, ranks: int = 1
+    ) -> None:
         assert 0 <= rank < ranks
-        self.corpus, self.settings, self.rank, self.ranks = corpus, settings, rank, ranks
+        assert 1 <= len(corpus.streams) <= 2, "rows are packed by one stream or two"
+        self.corpus, self.settings, self.task, self.rank, self.ranks = corpus, settings, task, rank, ranks
         if not len(corpus):
             raise CorpusError(f"{corpus.folder}: there is no pair in this corpus.\n  See what was dropped, and why.")
         if corpus.longest > settings.row_lengths[-1]:
@@ -135,7 +149,7 @@ class Loader:
         The last batch of a pool is filled in part, so a pool should need hardly less than a whole number of batches.
         Pools have equally many pairs, but not tokens: what they need varies like a sum of as many random lengths.
         """
-        tokens, squares = max(_sums(side) for side in (self.corpus.source, self.corpus.target))
+        tokens, squares = max(map(_sums, self.corpus.streams.values()))
         wished = tokens / (self.settings.batch_tokens * self.settings.pool_batches)
         few, many = ceil(wished / _POOLS_DIFFER), min(floor(wished * _POOLS_DIFFER), len(self.corpus))
         if few > many or not self.settings.share_rows:
@@ -151,8 +165,8 @@ class Loader:
         count, seed = len(self.corpus), self.settings.seed
         first, last = count * pool // self.pools, count * (pool + 1) // self.pools
         pairs = shuffled(np.arange(first, last), count=count, key=(seed, "epoch", epoch))
-        sources = self.corpus.source.lengths[pairs].astype(np.int64)
-        targets = self.corpus.target.lengths[pairs].astype(np.int64)
+        sizes = [stream.lengths[pairs].astype(np.int64) for stream in self.corpus.streams.values()]
+        sources, targets = sizes[0], sizes[-1]
         lengths = self.settings.row_lengths
         groups = [self.groups[length] for length in lengths]
         packed = (
@@ -179,16 +193,14 @@ class Loader:
         shape, group = shapes[length], self.groups[length]
         first, last = np.searchsorted(shape.rows, [number * group, (number + 1) * group])
         pairs, rows = shape.pairs[first:last], shape.rows[first:last] - number * group
-        tokens = int(self.corpus.target.lengths[pairs].sum(dtype=np.int64))
+        tokens = int(self.corpus.streams[self.task.labelled].lengths[pairs].sum(dtype=np.int64))
         mine = rows % self.ranks == self.rank
         pairs, rows = pairs[mine], rows[mine] // self.ranks
         count = group // self.ranks
-        source = _rows(self.corpus.source, pairs, rows, count=count, length=length)
-        said = _rows(self.corpus.target, pairs, rows, count=count, length=length)
-        read = torch.roll(said.tokens.flatten(), 1).view_as(said.tokens)
-        read.masked_fill_(said.positions == 0, self.corpus.begin)
-        read.masked_fill_(said.segments == 0, 0)
-        return Batch(source, Rows(read, said.segments, said.positions), said.tokens, tokens)
+        streams = {
+            name: _rows(stream, pairs, rows, count=count, length=length) for name, stream in self.corpus.streams.items()
+        }
+        return self.task.batch(streams, begin=self.corpus.begin, tokens=tokens)
 
 
 class _Shape(NamedTuple):
@@ -199,9 +211,9 @@ class _Shape(NamedTuple):
     rows: Numbers  # the row of each, not falling
 
 
-def _sums(side: Side) -> tuple[int, int]:
+def _sums(stream: Stream) -> tuple[int, int]:
     """Of the lengths, and of their squares; exact, so that every machine makes the same pools."""
-    lengths = side.lengths
+    lengths = stream.lengths
     return int(lengths.sum(dtype=np.int64)), int(np.einsum("i,i->", lengths, lengths, dtype=np.int64))
 
 
@@ -225,7 +237,7 @@ def _make_ahead(
         put(error)
 
 
-def _rows(side: Side, pairs: Numbers, rows: Numbers, *, count: int, length: int) -> Rows:
+def _rows(side: Stream, pairs: Numbers, rows: Numbers, *, count: int, length: int) -> Rows:
     """The sentences of one side, written into their rows one after the other; `rows` does not fall."""
     lengths = side.lengths[pairs].astype(np.int64)
     ends = lengths.cumsum()

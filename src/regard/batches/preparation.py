@@ -91,7 +91,9 @@ def _store(
     source: Source, tokenisers: Tokenisers, text: Gathered, place: Path, workers: int, progress: Progress | None
 ) -> None:
     folder, bad, total = place.parent, text.bad, text.pairs
-    writer = CorpusWriter(place, vocabulary=max(tokenisers.source.size, tokenisers.target.size))
+    writer = CorpusWriter(
+        place, streams=("source", "target"), vocabulary=max(tokenisers.source.size, tokenisers.target.size)
+    )
     try:
         stored = _Stored(writer)
         for chunk in _encoded(source, tokenisers, text, workers):

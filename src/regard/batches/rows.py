@@ -20,7 +20,7 @@ Sentence = Sequence[int]
 
 
 class Rows(NamedTuple):
-    """One side of a batch."""
+    """One stream of a batch."""
 
     tokens: Tensor  # [B, L]
     segments: Tensor  # [B, L]
@@ -40,27 +40,39 @@ class Rows(NamedTuple):
 
 
 class Batch(NamedTuple):
-    """Sentence pairs in rows. Pair n of a row has the segment number n on both sides."""
+    """Examples in rows: one stream or several, and labels for some positions. A task names the streams.
 
-    source: Rows
-    target: Rows  # what the decoder reads: the start, then each token but the last
-    labels: Tensor  # [B, L of the target] what it is to say: each token; where target.segments is 0, nothing
+    Example n of a row has the segment number n in every stream.
+    """
+
+    streams: dict[str, Rows]
+    labels: Tensor  # [B, L] what the model is to predict
+    labelled: Tensor  # [B, L] True where there is a label
     tokens: int  # how many labels there are, over all processes that share the batch
 
     def to(self, device: torch.device | str) -> Batch:
         """The same on another device; from pinned memory, without waiting."""
-        return Batch(
-            self.source.to(device), self.target.to(device), self.labels.to(device, non_blocking=True), self.tokens
-        )
+        streams = {name: rows.to(device) for name, rows in self.streams.items()}
+        labels, labelled = (tensor.to(device, non_blocking=True) for tensor in (self.labels, self.labelled))
+        return Batch(streams, labels, labelled, self.tokens)
 
     def parts(self, count: int) -> list[Batch]:
         """So many parts of the rows, of nearly equal size; `tokens` stays that of the whole."""
-        sides = zip(self.source.parts(count), self.target.parts(count), self.labels.chunk(count), strict=True)
-        return [Batch(source, target, labels, self.tokens) for source, target, labels in sides]
+        streams = [
+            dict(zip(self.streams, part, strict=True))
+            for part in zip(*(rows.parts(count) for rows in self.streams.values()), strict=True)
+        ]
+        labels = zip(self.labels.chunk(count), self.labelled.chunk(count), strict=True)
+        return [Batch(part, *both, self.tokens) for part, both in zip(streams, labels, strict=True)]
 
     def pinned(self) -> Batch:
         """The same in memory that a GPU can copy from at any time."""
-        return Batch(self.source.pinned(), self.target.pinned(), self.labels.pin_memory(), self.tokens)
+        streams = {name: rows.pinned() for name, rows in self.streams.items()}
+        return Batch(streams, self.labels.pin_memory(), self.labelled.pin_memory(), self.tokens)
+
+    def tensors(self) -> list[Tensor]:
+        """All tensors, in an order that is the same for all batches of a task."""
+        return [tensor for rows in self.streams.values() for tensor in rows] + [self.labels, self.labelled]
 
 
 def rows_of(rows: Sequence[Sequence[Sentence]], *, length: int | None = None, padding: int = 0) -> Rows:
@@ -80,18 +92,6 @@ def rows_of(rows: Sequence[Sequence[Sentence]], *, length: int | None = None, pa
             segments[r, start:end] = number
             positions[r, start:end] = count[: len(sentence)]
     return Rows(*torch.from_numpy(filled))
-
-
-def batch_of(
-    rows: Sequence[Sequence[tuple[Sentence, Sentence]]], *, begin: int, end: int, length: int | None = None
-) -> Batch:
-    """The batch of rows of (source, target) pairs. `end` closes each sentence; the decoder starts from `begin`."""
-    sources = [[[*source, end] for source, _ in row] for row in rows]
-    read = [[[begin, *target] for _, target in row] for row in rows]
-    said = [[[*target, end] for _, target in row] for row in rows]
-    target = rows_of(read, length=length)
-    labels = rows_of(said, length=length).tokens
-    return Batch(rows_of(sources, length=length), target, labels, int((target.segments != 0).sum()))
 
 
 def by_length(lengths: Sequence[int], *, tokens: int, numbers: Iterable[int] | None = None) -> Iterator[list[int]]:

@@ -1,4 +1,4 @@
-"""Holding pairs out of a corpus, so that no sentence of the source stands on both sides."""
+"""Holding examples out of a corpus, so that no sentence of its first stream is in both parts."""
 
 from __future__ import annotations
 
@@ -7,22 +7,32 @@ from numpy.typing import NDArray
 
 from regard.batches.corpus import StoredCorpus
 from regard.batches.fingerprints import fingerprints
-from regard.batches.shuffle import shuffled
+from regard.batches.shuffle import mixed, shuffled
 
 _BLOCK = 1 << 18
 
 
 def hold_out(corpus: StoredCorpus, *, count: int, seed: int) -> tuple[StoredCorpus, StoredCorpus]:
-    """The corpus without some pairs, and these, at most `count`; pairs with the source of one of these are gone."""
+    """The corpus without some examples, and these, at most `count`; others that begin like one of these are gone."""
     pairs = len(corpus)
-    marks = _source_marks(corpus)
     chosen = np.sort(shuffled(np.arange(min(count, pairs)), count=pairs, key=(seed, "held out")))
-    rest = np.flatnonzero(~np.isin(marks, marks[chosen]))
-    return corpus.take(rest), corpus.take(chosen)
+    rough = _rough_marks(corpus)
+    similar = np.flatnonzero(np.isin(rough, rough[chosen]))  # few, so that few sentences are read as a whole
+    marks = _marks(corpus.take(similar))
+    gone = similar[np.isin(marks, marks[np.searchsorted(similar, chosen)])]
+    return corpus.take(np.delete(np.arange(pairs), gone)), corpus.take(chosen)
 
 
-def _source_marks(corpus: StoredCorpus) -> NDArray[np.uint64]:
-    side = corpus.source
+def _rough_marks(corpus: StoredCorpus) -> NDArray[np.uint64]:
+    """The length, the first and the middle token of each sentence: equal where sentences are equal."""
+    side = next(iter(corpus.streams.values()))
+    starts, lengths = side.starts.astype(np.int64), side.lengths.astype(np.int64)
+    first, middle = side.tokens[starts].astype(np.uint64), side.tokens[starts + lengths // 2].astype(np.uint64)
+    return mixed(mixed(first + (lengths.astype(np.uint64) << np.uint64(32))) + middle)
+
+
+def _marks(corpus: StoredCorpus) -> NDArray[np.uint64]:
+    side = next(iter(corpus.streams.values()))
     marks = np.zeros(len(corpus), dtype=np.uint64)
     for first in range(0, len(corpus), _BLOCK):
         lengths = side.lengths[first : first + _BLOCK]

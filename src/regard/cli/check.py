@@ -17,13 +17,13 @@ from regard.cli.output import print_json
 if TYPE_CHECKING:
     from typing import Any
 
-    from regard.text.findings import Finding
-    from regard.text.inspection import Corpus, Inspection
-    from regard.text.languages import Profile
-    from regard.text.statistics import SideStatistics
+    from regard.text.inspection.findings import Finding
+    from regard.text.inspection.inspect import Corpus, Inspection
+    from regard.text.inspection.languages import Profile
+    from regard.text.inspection.statistics import SideStatistics
     from regard.text.tally import Tally
     from regard.training.advice import Advice
-    from regard.training.estimate import Estimate
+    from regard.training.machine.estimate import Estimate
 
 _SHOWN = 5  # places of a finding
 
@@ -52,8 +52,8 @@ def command(
     2  an option is wrong
     """
     from regard.text.cleaning import CleaningSettings
-    from regard.text.findings import Gravity, findings
-    from regard.text.inspection import Corpus, look_through
+    from regard.text.inspection.findings import Gravity, findings
+    from regard.text.inspection.inspect import Corpus, look_through
     from regard.text.pairs import Languages
     from regard.training.advice import advise
 
@@ -69,7 +69,7 @@ def command(
         )
         advice = needs = None
         if found.cleaning.kept:
-            from regard.training.estimate import estimate  # torch takes a while
+            from regard.training.machine.estimate import estimate  # torch takes a while
 
             status.update("Measuring this machine ...")
             advice = advise(found.cleaning.kept, source=found.source, target=found.target, languages=languages)
@@ -89,7 +89,7 @@ def command(
 def _next(corpus: Corpus, listed: list[Finding], advice: Advice | None) -> str | None:
     """The command to type next: to train, without bad lines where that is all that stops it; None after worse."""
     from regard.text.corpus import reading_options
-    from regard.text.findings import Gravity, exchanged
+    from regard.text.inspection.findings import Gravity, exchanged
 
     swapped = next((finding for finding in listed if finding.kind == "sides_swapped"), None)
     if swapped:

@@ -44,7 +44,7 @@ def command(
     """
     from regard.errors import SettingsError
     from regard.evaluation.comparison import compare
-    from regard.evaluation.page import write_page
+    from regard.evaluation.comparison_page import write_page
     from regard.evaluation.reading import languages_of, read_frequencies, read_held_out, read_systems
     from regard.metrics import Options
     from regard.text.pairs import Languages

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from regard.demo.dates import Written
     from regard.demo.tour import Seen, Solved, Translated
     from regard.training.events import Event
-    from regard.training.settings import TrainingSettings
+    from regard.training.training_settings import TrainingSettings
 
 _SHOWN_LANGUAGES = ("fr", "en", "ru", "el", "tr", "hu", "ja", "th", "hi", "ar")
 

@@ -12,7 +12,7 @@ def command() -> None:
     """Show what this machine can do, what Regard would choose on it, and how to mend what is missing."""
     import torch
 
-    from regard.training.machine import examine
+    from regard.training.machine.abilities import examine
     from regard.version import __version__
 
     console = Console(highlight=False)

@@ -15,8 +15,8 @@ from rich.spinner import Spinner
 from rich.table import Table
 from rich.text import Text
 
-from regard.training import figures
 from regard.training.events import Event, Preparing, Said, Saved, Stepped, Validated
+from regard.training.report import figures
 
 _PLAIN_SECONDS = 10.0
 _REFRESHES = 4  # a second

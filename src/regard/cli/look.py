@@ -93,8 +93,8 @@ def _write(
     pieces: bool,
     as_json: str,
 ) -> None:
+    from regard.insight.attention_page import write_page
     from regard.insight.figure import figure, write_svg
-    from regard.insight.page import write_page
     from regard.insight.png import write_png
 
     if out or not (svg or png or as_json):
@@ -119,7 +119,7 @@ def _heads(
     sentences: int,
 ) -> None:
     from regard.errors import SettingsError
-    from regard.insight.alignment import read_alignments
+    from regard.insight.aligned_words import read_alignments
     from regard.insight.heads import COLUMNS, by_column, head_statistics
     from regard.insight.tables import heads_page, write_page
     from regard.settings import nearest

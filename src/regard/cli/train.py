@@ -38,7 +38,7 @@ def command(
     """Train a model on sentence pairs, named here or in the recipe. It can be stopped, and goes on with --resume."""
     from regard.cli import live
     from regard.cli.columns import columns_of
-    from regard.training.board import board
+    from regard.training.report.board import board
     from regard.training.train import train
 
     console = Console(stderr=True)

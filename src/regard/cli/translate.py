@@ -214,7 +214,8 @@ def _lines(
     number = 0
     with _bar("lines", shown=_STANDARD_INPUT not in files and not sys.stdout.isatty()) as progress:
         for window in _windows(files):
-            for found in translator.stream(window, search=search, alignment=alignment, glossary=glossary):
+            stream = translator.stream(window, search=search, alignment=alignment, logprobs=as_json, glossary=glossary)
+            for found in stream:
                 number += 1
                 print(_shown(number, found, alignment=alignment, as_json=as_json), flush=True)  # noqa: T201
                 progress(number, total)

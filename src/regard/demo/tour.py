@@ -16,11 +16,11 @@ from regard.demo.dates import Written
 from regard.errors import SettingsError
 from regard.files import write
 from regard.insight.attention import Attention
-from regard.insight.capture import Head
-from regard.insight.page import First, write_page
+from regard.insight.attention_page import First, write_page
+from regard.models.parts.observation import Head
 from regard.training.events import View
-from regard.training.settings import TrainingSettings
 from regard.training.train import train
+from regard.training.training_settings import TrainingSettings
 from regard.translation.translator import Translator, load
 
 STEPS = 1_800

@@ -23,7 +23,7 @@ class System(NamedTuple):
     translations: Sequence[str]
 
 
-class HeldOut(NamedTuple):
+class ReferenceSet(NamedTuple):
     """A test set: what it is called, the references of each line, and its source; no source where none is known."""
 
     name: str
@@ -87,7 +87,7 @@ class Comparison(NamedTuple):
 
 def compare(
     systems: Sequence[System],
-    held_out: HeldOut,
+    held_out: ReferenceSet,
     *,
     metrics: Sequence[str] = ("bleu", "chrf", "ter"),
     options: Options | None = None,
@@ -120,7 +120,7 @@ def compare(
     )
 
 
-def _check(systems: Sequence[System], held_out: HeldOut) -> None:
+def _check(systems: Sequence[System], held_out: ReferenceSet) -> None:
     if len(systems) < 2:
         raise CorpusError(f"a comparison needs two systems or more; given: {len(systems)}.")
     lines = len(held_out.references)
@@ -138,7 +138,7 @@ def _differences(tests: Sequence[Tested]) -> list[Difference]:
 
 
 def _slicings(
-    held_out: HeldOut, counted: Sequence[Sequence[Counted]], frequencies: Frequencies | None
+    held_out: ReferenceSet, counted: Sequence[Sequence[Counted]], frequencies: Frequencies | None
 ) -> list[Slicing]:
     references = [line[0] for line in held_out.references]
     by_source = [by_length(held_out.sources, counted, side="source")] if held_out.sources else []
@@ -150,7 +150,7 @@ def _slicings(
 
 
 def _sentence_values(
-    systems: Sequence[System], held_out: HeldOut, counted: Sequence[Sequence[Counted]], options: Options
+    systems: Sequence[System], held_out: ReferenceSet, counted: Sequence[Sequence[Counted]], options: Options
 ) -> list[list[float]]:
     """For each system, the score of each line by itself."""
     values = [[one.sentence_values() for one in of_system if one.name == SENTENCE_METRIC] for of_system in counted]
@@ -163,7 +163,7 @@ def _sentence_values(
 
 
 def _examples(
-    systems: Sequence[System], held_out: HeldOut, values: Sequence[Sequence[float]], number: int
+    systems: Sequence[System], held_out: ReferenceSet, values: Sequence[Sequence[float]], number: int
 ) -> list[Example]:
     found = [
         Example(

@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from statistics import median
 from typing import Any, NamedTuple
 
 from regard.errors import CorpusError
-from regard.evaluation.comparison import HeldOut
+from regard.evaluation.comparison import ReferenceSet
 from regard.evaluation.tokenised import joined, joined_references
 from regard.metrics import TOKENISED, Options, Score, score
 from regard.search import SearchSettings
@@ -78,7 +79,7 @@ class Evaluation(NamedTuple):
 
 def evaluate(
     translator: Translator,
-    held_out: HeldOut,
+    held_out: ReferenceSet,
     *,
     name: str = "",
     metrics: Sequence[str] | None = None,
@@ -94,19 +95,22 @@ def evaluate(
         )
     options, search = options or Options(), search or SearchSettings()
     began = time.perf_counter()
-    found = list(translator.stream(held_out.sources, search=search))
+    found = list(translator.stream(held_out.sources, search=search, window=len(held_out.sources)))
     seconds = time.perf_counter() - began
     texts, references = [each.text for each in found], held_out.references
     if options.tokenised:
         texts, references = joined(texts), joined_references(references)
     chosen = metrics or usual_metrics(translator, held_out)
-    scores = score(chosen, texts, references, options=options)
+    with ThreadPoolExecutor(1) as beside:  # lines are counted by other processes, while this one scores references
+        scoring = beside.submit(score, chosen, texts, references, options=options)
+        found_perplexity = _perplexity(translator, held_out) if perplexity else None
+        scores = scoring.result()
     return Evaluation(
         model=name,
         held_out=held_out.name,
         lines=len(held_out.sources),
         scores=scores,
-        perplexity=_perplexity(translator, held_out) if perplexity else None,
+        perplexity=found_perplexity,
         lengths=_lengths(found, texts, references),
         speed=_speed(found, seconds),
         engine=translator.engine.name,
@@ -116,7 +120,7 @@ def evaluate(
     )
 
 
-def usual_metrics(translator: Translator, held_out: HeldOut) -> tuple[str, ...]:
+def usual_metrics(translator: Translator, held_out: ReferenceSet) -> tuple[str, ...]:
     """Error rates where words are spelt or pronounced, else the three of translation."""
     source, target = translator.tokenisers.source.kind, translator.tokenisers.target.kind
     words = median(len(text.split()) for text in held_out.sources)
@@ -126,7 +130,7 @@ def usual_metrics(translator: Translator, held_out: HeldOut) -> tuple[str, ...]:
     return ("word_error_rate", units, "exact_match")
 
 
-def _perplexity(translator: Translator, held_out: HeldOut) -> float:
+def _perplexity(translator: Translator, held_out: ReferenceSet) -> float:
     """Of each piece of the first references, their ends among them."""
     scored = translator.score(held_out.sources, [references[0] for references in held_out.references])
     total, pieces = sum(each.total for each in scored), sum(len(each.logprobs) for each in scored)

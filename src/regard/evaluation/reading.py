@@ -7,7 +7,7 @@ from pathlib import Path
 
 from regard import shipped
 from regard.errors import CorpusError, SettingsError
-from regard.evaluation.comparison import HeldOut, System
+from regard.evaluation.comparison import ReferenceSet, System
 from regard.evaluation.slices import Frequencies, word_counts
 from regard.text import corpus
 from regard.text.bad_input import BadInput
@@ -21,7 +21,7 @@ _MODEL = "regard.json"
 
 def read_systems(
     paths: Sequence[Path],
-    held_out: HeldOut | None = None,
+    held_out: ReferenceSet | None = None,
     *,
     beam_size: int = 4,
     length_penalty: float = 0.6,
@@ -81,7 +81,7 @@ def write_translations(path: Path, translations: Sequence[str]) -> None:
             file.write(encoded_line((text,), path, number))
 
 
-def read_held_out(path: Path, languages: Languages | None, *, more: Sequence[Path] = ()) -> HeldOut:
+def read_held_out(path: Path, languages: Languages | None, *, more: Sequence[Path] = ()) -> ReferenceSet:
     """A test set in any format of sentence pairs; without languages, a file of references, one in each line.
 
     `more` are files of further references, one in each line.
@@ -92,7 +92,7 @@ def read_held_out(path: Path, languages: Languages | None, *, more: Sequence[Pat
     else:
         _refuse_pairs(path)
         sources, references = [], [[line] for line in _lines(path)]
-    return HeldOut(path.name, _with_further(path, references, more), sources, languages)
+    return ReferenceSet(path.name, _with_further(path, references, more), sources, languages)
 
 
 def read_test(
@@ -102,7 +102,7 @@ def read_test(
     references: Sequence[Path] = (),
     format: str | None = None,  # noqa: A002
     columns: tuple[int, int] | None = None,
-) -> HeldOut:
+) -> ReferenceSet:
     """A test set to translate: sentence pairs in any format, and files of further references, one in each line.
 
     Where `references` are given, `path` can be a file of sources alone, one in each line.
@@ -113,12 +113,12 @@ def read_test(
         if format or not references or not path.is_file():
             raise
         sources = list(_lines(path))
-        return HeldOut(path.name, _with_further(path, [[] for _ in sources], references), sources, languages)
+        return ReferenceSet(path.name, _with_further(path, [[] for _ in sources], references), sources, languages)
     pairs = list(corpus.read([path], languages, format=format, columns=columns))
     own = {file.resolve() for document in found for file in document.paths}
     further = [file for file in references if file.resolve() not in own]  # `test.de` beside `test.en`, named again
     known = _with_further(path, [[pair.target] for pair in pairs], further)
-    return HeldOut(path.name, known, [pair.source for pair in pairs], languages)
+    return ReferenceSet(path.name, known, [pair.source for pair in pairs], languages)
 
 
 def _with_further(path: Path, references: Sequence[Sequence[str]], more: Sequence[Path]) -> list[list[str]]:

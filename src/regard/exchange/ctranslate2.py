@@ -110,6 +110,13 @@ def convert(loaded: ModelFolder, tokenisers: Tokenisers, folder: Path, *, quanti
     specification.save(str(folder))
 
 
+def _encodings(positions: nn.Module, rows: int, like: Tensor) -> Tensor:
+    """[rows, D] what is added to embeddings at the first positions."""
+    nothing = like.new_zeros(1, rows, like.size(1))
+    found: Tensor = positions(nothing, torch.arange(rows, device=like.device)[None])
+    return found[0]
+
+
 def _specification(model: Transformer) -> Any:
     """CTranslate2's tree of layers with the weights of `model` in it."""
     specs = library().specs
@@ -129,9 +136,9 @@ def _specification(model: Transformer) -> Any:
     like = model.source_embedding.weight
     rows = positions_of(model)
     encoder.embeddings[0].weight = _array(model.source_embedding.weight)
-    encoder.position_encodings.encodings = _array(model.source_positions(0, rows, like=like))
+    encoder.position_encodings.encodings = _array(_encodings(model.source_positions, rows, like))
     decoder.embeddings.weight = _array(model.target_embedding.weight)
-    decoder.position_encodings.encodings = _array(model.target_positions(0, rows, like=like))
+    decoder.position_encodings.encodings = _array(_encodings(model.target_positions, rows, like))
     decoder.start_from_zero_embedding = settings.start == "zero"
     decoder.projection.weight = _array(model.output_embedding.weight)
     if model.output_bias is not None:

@@ -16,8 +16,8 @@ from typing import Any, NamedTuple
 
 from torch import Tensor
 
-from regard.insight.capture import Head
-from regard.insight.words import Tokens, by_words
+from regard.insight.word_pieces import Tokens, by_words
+from regard.models.parts.observation import Head
 from regard.models.protocols import AttentionName, Lookup
 
 SOURCE_KIND = "decoder-source"  # the attention that alignments are made of
@@ -123,7 +123,7 @@ class Attention:
 
     def _repr_html_(self) -> str:
         """The page in a notebook, in a frame of its own."""
-        from regard.insight.page import page
+        from regard.insight.attention_page import page
 
         return (
             f'<iframe title="Attention" srcdoc="{escape(page(self))}" '

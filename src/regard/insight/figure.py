@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 from regard.errors import SettingsError
 from regard.insight.attention import SOURCE_KIND, Attention
-from regard.insight.capture import Head
 from regard.insight.drawing import Panel, heat_map, small_multiples
+from regard.models.parts.observation import Head
 from regard.models.protocols import AttentionName
 from regard.text.files import replacing
 

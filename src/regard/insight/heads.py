@@ -14,12 +14,12 @@ from torch import Tensor
 
 from regard.batches.rows import Batch
 from regard.errors import CorpusError
-from regard.insight.alignment import Links, align
+from regard.insight.aligned_words import Links, align
 from regard.insight.attention import SOURCE_KIND
-from regard.insight.capture import Head, merged, watch
 from regard.insight.look import refuse_without_attention
 from regard.insight.sample import Sample
-from regard.insight.words import Tokens, by_words, is_punctuation, tokens_of
+from regard.insight.word_pieces import Tokens, by_words, is_punctuation, tokens_of
+from regard.models.parts.observation import Head, merged, watch
 from regard.models.protocols import AttentionName, Model
 from regard.tokens.tokeniser import Tokeniser
 
@@ -119,7 +119,7 @@ def _statistics(head: Head, found: dict[str, Tensor], number: int, words: _Words
 
 def _sums(name: AttentionName, weights: Tensor, batch: Batch, marks: dict[str, Tensor]) -> dict[str, Tensor]:
     """[H] of each column, summed over all real queries of the batch."""
-    asking = batch.source if name.kind == "encoder" else batch.target
+    asking = batch.streams["source"] if name.kind == "encoder" else batch.streams["target"]
     asked = "target" if name.kind == "decoder" else "source"
     real = (asking.segments != 0).double()[:, None, :]  # [B, 1, T]
     apart = torch.arange(weights.size(3))[None, :] - torch.arange(weights.size(2))[:, None]  # [T, S] key less query
@@ -142,8 +142,8 @@ def _sums(name: AttentionName, weights: Tensor, batch: Batch, marks: dict[str, T
 
 def _marks(numbers: Sequence[int], batch: Batch, sample: Sample) -> dict[str, Tensor]:
     """[B, S] where the keys are punctuation, on either side, and where the source ends."""
-    marks = {"source": torch.zeros(batch.source.tokens.shape), "target": torch.zeros(batch.target.tokens.shape)}
-    marks["end"] = torch.zeros(batch.source.tokens.shape)
+    marks = {name: torch.zeros(rows.tokens.shape) for name, rows in batch.streams.items()}
+    marks["end"] = torch.zeros_like(marks["source"])
     for row, number in enumerate(numbers):
         source = sample.tokenisers.source.pieces(sample.source_ids[number])
         target = sample.tokenisers.target.pieces(sample.target_ids[number])

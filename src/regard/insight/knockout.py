@@ -18,9 +18,9 @@ from torch import Tensor
 
 from regard import metrics
 from regard.batches.rows import Batch, Rows, rows_of
-from regard.insight.capture import Head, heads_of, observing
 from regard.insight.look import refuse_without_attention
 from regard.insight.sample import Sample
+from regard.models.parts.observation import Head, heads_of, observing
 from regard.models.protocols import AttentionName, Lookup, Model, State
 from regard.search import Request, SearchSettings, build, decode
 
@@ -98,7 +98,7 @@ def losses(model: Model[Any, Any], sample: Sample, variants: Sequence[Variant], 
     with _masked(model, variants, device) as rows:
         for _, batch in sample.batches(tokens=_TOKENS // 4):
             labels += batch.tokens
-            at_once = max(1, _TOKENS // batch.target.tokens.numel())
+            at_once = max(1, _TOKENS // batch.streams["target"].tokens.numel())
             for first in range(0, len(variants), at_once):
                 count = min(at_once, len(variants) - first)
                 repeated = _repeated(batch, count).to(device)
@@ -116,7 +116,7 @@ def bleus(model: Model[Any, Any], sample: Sample, variants: Sequence[Variant], *
     search_settings = SearchSettings(method="greedy")
     with _masked(model, variants, device) as rows:
         for numbers, batch in sample.batches(tokens=_TOKENS // 4):
-            at_once = max(1, _TOKENS // batch.source.tokens.numel())
+            at_once = max(1, _TOKENS // batch.streams["source"].tokens.numel())
             for first in range(0, len(variants), at_once):
                 chosen = range(first, min(first + at_once, len(variants)))
                 asked = [(variant, number) for variant in chosen for number in numbers]
@@ -138,15 +138,16 @@ def _effects(
 
 def _missed(model: Model[Any, Any], batch: Batch) -> Tensor:
     """[R] -log p of all labels of each row."""
-    real = batch.target.segments != 0
+    real = batch.labelled
     logits = model.logits(model.states(batch)[real]).float()
     missed = logits.logsumexp(dim=-1) - logits.gather(-1, batch.labels[real][:, None])[:, 0]
     return torch.zeros_like(real, dtype=torch.float64).masked_scatter(real, missed.double()).sum(dim=1)
 
 
 def _repeated(batch: Batch, count: int) -> Batch:
-    source, target = (Rows(*(part.repeat(count, 1) for part in side)) for side in (batch.source, batch.target))
-    return Batch(source, target, batch.labels.repeat(count, 1), batch.tokens * count)
+    streams = {name: Rows(*(part.repeat(count, 1) for part in rows)) for name, rows in batch.streams.items()}
+    labels, labelled = batch.labels.repeat(count, 1), batch.labelled.repeat(count, 1)
+    return Batch(streams, labels, labelled, batch.tokens * count)
 
 
 def _requests(sample: Sample, asked: Sequence[tuple[int, int]]) -> list[Request]:

@@ -6,20 +6,27 @@ the same weights: `step` equals `forward`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Protocol
 
 import torch
 
-from regard.batches.rows import batch_of, rows_of
+from regard.batches.rows import rows_of
 from regard.errors import SettingsError, TextError
 from regard.insight.attention import Attention
-from regard.insight.capture import Head, merged, watch, without
-from regard.insight.words import tokens_of
+from regard.insight.word_pieces import tokens_of
+from regard.models.parts.observation import Head, merged, watch, without
 from regard.models.protocols import Lookup, Model
-from regard.search import Request, SearchSettings, build, decode
+from regard.search import Request, Result, SearchSettings, build, decode
+from regard.tasks.translation import batch_of
 from regard.tokens import Tokenisers
-from regard.translation.engines.engine import Engine
+
+
+class Searches(Protocol):
+    """What is asked of an engine (`regard.translation.engines`)."""
+
+    def search(self, sentences: Sequence[Sequence[int]], settings: SearchSettings) -> list[Result]:
+        """The result for each sentence."""
 
 
 @torch.no_grad()
@@ -30,7 +37,7 @@ def look(
     target: str | None = None,
     *,
     device: torch.device,
-    engine: Engine | None = None,
+    engine: Searches | None = None,
     off: Iterable[Head] = (),
     search: SearchSettings | None = None,
     name: str = "",

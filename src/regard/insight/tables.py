@@ -7,10 +7,10 @@ from html import escape
 from importlib.resources import files
 from pathlib import Path
 
-from regard.insight.capture import Head
 from regard.insight.drawing import Curve, chart
 from regard.insight.heads import COLUMNS, HeadStatistics
 from regard.insight.knockout import ALLOWED, KnockOut
+from regard.models.parts.observation import Head
 from regard.pages.document import document, section
 from regard.text.files import replacing
 

@@ -17,7 +17,7 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from regard.kernels.machine import multiprocessors, tried_on
+from regard.kernels.multiprocessors import multiprocessors, tried_on
 
 
 class Tiling(NamedTuple):

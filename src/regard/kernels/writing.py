@@ -15,7 +15,7 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from regard.kernels.machine import tried_on
+from regard.kernels.multiprocessors import tried_on
 
 
 @triton.jit  # type: ignore[untyped-decorator]

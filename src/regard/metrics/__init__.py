@@ -5,6 +5,8 @@ What such a file holds:
     METRIC: type[Metric]
         a class with the members of `regard.metrics.metric.Metric`, made from `Options`: it says what is counted in each
         line, and what score the sums of these counts give. `edits.py` and `sacre.py` hold what several have in common.
+
+Many lines are counted by several processes (`processes.py`).
 """
 
 from __future__ import annotations
@@ -15,6 +17,7 @@ from pkgutil import iter_modules
 
 from regard.errors import CorpusError, SettingsError
 from regard.metrics.metric import TOKENISED, Counted, Metric, Options, References, Score
+from regard.metrics.parallel import counted_by, processes_for
 from regard.settings import nearest
 
 __all__ = ["TOKENISED", "Counted", "Options", "Score", "count", "metric", "metrics", "score", "sentence_scores"]
@@ -46,9 +49,14 @@ def count(
     if not chosen:
         raise SettingsError(f"no metric is given.\n  The metrics are: {', '.join(metrics())}.")
     _check(hypotheses, references)
+    processes = processes_for(len(hypotheses))
+    if processes > 1:
+        counts = counted_by(processes, list(chosen), options or Options(), hypotheses, references)
+    else:
+        counts = [found.counts(hypotheses, references) for found in chosen.values()]
     return [
-        Counted(name, found, found.counts(hypotheses, references), found.signature(references))
-        for name, found in chosen.items()
+        Counted(name, found, own, found.signature(references))
+        for (name, found), own in zip(chosen.items(), counts, strict=True)
     ]
 
 

@@ -1,4 +1,4 @@
-"""Metrics of sacreBLEU. This file alone knows its inside: the counts of each line, which it offers no public way to."""
+"""Metrics of sacreBLEU. This file and `ter.py` know its inside: it has no public way to get the counts of each line."""
 
 from __future__ import annotations
 

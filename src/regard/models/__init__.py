@@ -7,11 +7,13 @@ from importlib import import_module
 from pkgutil import iter_modules
 from typing import Any
 
+from torch import Tensor
+
 from regard.errors import SettingsError
-from regard.models.protocols import Architecture, Model
+from regard.models.protocols import Architecture, Model, Module
 from regard.settings import Settings, nearest
 
-__all__ = ["architecture", "architectures", "build", "read_settings"]
+__all__ = ["architecture", "architectures", "build", "named_by", "read_settings", "sized", "tensors"]
 
 
 def architectures() -> list[str]:
@@ -29,11 +31,29 @@ def architecture(name: str) -> Architecture:
     return found
 
 
+def named_by(table: Mapping[str, Any]) -> Architecture:
+    """The architecture that a `[model]` table names."""
+    return architecture(table.get("architecture", "transformer"))
+
+
+def sized(table: Mapping[str, Any], vocabularies: Mapping[str, int], *, separate: bool = False) -> dict[str, Any]:
+    """A `[model]` table with the size of the vocabulary of each stream; `separate` ones share no embeddings."""
+    kind = named_by(table)
+    sizes = {key: vocabularies[stream] for stream, key in kind.vocabularies.items()}
+    return {**(kind.separated(table) if separate else table), **sizes}
+
+
 def read_settings(table: Mapping[str, Any], *, where: str) -> Settings:
     """The checked settings of a `[model]` table, whose key `architecture` says of what kind they are."""
-    name = table.get("architecture", "transformer")
     others = {key: value for key, value in table.items() if key != "architecture"}
-    return architecture(name).settings.read(others, where=where)
+    return named_by(table).settings.read(others, where=where)
+
+
+def tensors(model: Module) -> dict[str, Tensor]:
+    """What is stored of a model: each parameter and each persistent buffer once, under its first name."""
+    kept = model.state_dict().keys()
+    buffers = {name: buffer for name, buffer in model.named_buffers() if name in kept}
+    return {**dict(model.named_parameters()), **buffers}
 
 
 def build(name: str, settings: Settings) -> Model[Any, Any]:

@@ -23,6 +23,7 @@ from regard.models.parts.convolutions import Convolution, matrices
 from regard.models.parts.embeddings import WordModel, Words, WordSettings, output_weight
 from regard.models.parts.linear import projection
 from regard.models.parts.named_state import Kept, started
+from regard.models.parts.vocabularies import with_separate_vocabularies
 from regard.models.protocols import Architecture, AttentionName, Batch, Observable, Rows
 
 
@@ -65,7 +66,7 @@ class ByteNet(WordModel):
 
     def states(self, batch: Batch) -> Tensor:
         """[B, T, D] the decoder's output at each position of the target."""
-        columns, target = self.encode(batch.source).columns, batch.target
+        columns, target = self.encode(batch.streams["source"]).columns, batch.streams["target"]
         x = self.dropout(self.words.said(target.tokens, target.positions))
         below = F.pad(columns, (0, 0, 0, max(0, x.size(1) - columns.size(1))))[:, : x.size(1)]
         return self.output(self.decoder(self.stand(torch.cat([x, below], dim=-1)), None))
@@ -179,4 +180,6 @@ class Output(nn.Module):
         return self.outer(self.inner(self.norm(x)).relu())
 
 
-ARCHITECTURE = Architecture(ByteNetSettings, ByteNet, shares_rows=False, output_weight=output_weight)
+ARCHITECTURE = Architecture(
+    ByteNetSettings, ByteNet, shares_rows=False, output_weight=output_weight, separated=with_separate_vocabularies
+)

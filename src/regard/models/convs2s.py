@@ -28,6 +28,7 @@ from regard.models.parts.embeddings import (
     something_to_see,
 )
 from regard.models.parts.named_state import Kept, started
+from regard.models.parts.vocabularies import with_separate_vocabularies
 from regard.models.protocols import Architecture, AttentionName, Batch, Lookup, Observer, Rows
 
 _HALF = math.sqrt(0.5)
@@ -74,10 +75,10 @@ class ConvS2S(WordModel):
 
     def states(self, batch: Batch) -> Tensor:
         """[B, T, D] the decoder's output at each position of the target."""
-        target = batch.target
+        target = batch.streams["target"]
         x = self.words.said(target.tokens, target.positions)
         x = self.dropout((x + self.target_positions(target.positions)) * _SMALL)
-        return self.decoder(x, self.encode(batch.source))
+        return self.decoder(x, self.encode(batch.streams["source"]))
 
     def encode(self, source: Rows) -> Memory:
         """The source, with words and positions beside what the encoder made of them."""
@@ -227,4 +228,5 @@ ARCHITECTURE = Architecture(
     shares_rows=False,
     longest=lambda settings: settings.learned_positions,
     output_weight=output_weight,
+    separated=with_separate_vocabularies,
 )

@@ -27,6 +27,7 @@ from regard.errors import LengthError
 from regard.models.parts.embeddings import WordModel, Words, WordSettings, output_weight
 from regard.models.parts.linear import projection
 from regard.models.parts.named_state import Kept, started
+from regard.models.parts.vocabularies import with_separate_vocabularies
 from regard.models.protocols import Architecture, AttentionName, Batch, Observable, Rows
 
 
@@ -63,8 +64,8 @@ class NeuralGPU(WordModel):
 
     def states(self, batch: Batch) -> Tensor:
         """[B, T, D] what is read from the memory, word by word."""
-        cells, columns = self.encode(batch.source)
-        words = self.dropout(self.words.said(batch.target.tokens, batch.target.positions))
+        cells, columns = self.encode(batch.streams["source"])
+        words = self.dropout(self.words.said(batch.streams["target"].tokens, batch.streams["target"].positions))
         tape, states = torch.zeros_like(cells[:, :, 0]), []
         for t in range(words.size(1)):
             state, cells, tape = self.advance(words[:, t], torch.full_like(columns, t), cells, tape, columns)
@@ -178,4 +179,5 @@ ARCHITECTURE = Architecture(
     shares_rows=False,
     longest=lambda settings: settings.longest,
     output_weight=output_weight,
+    separated=with_separate_vocabularies,
 )

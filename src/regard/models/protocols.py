@@ -42,15 +42,14 @@ class Rows(Protocol):
 
 
 class Batch(Protocol):
-    """Sentence pairs in rows: the source, and the target as the decoder reads it, offset by one position."""
+    """Examples in rows. A task (`regard.tasks`) names the streams: a translation has a `source` and a `target`.
+
+    The decoder reads its stream offset by one position: the start, then each token but the last.
+    """
 
     @property
-    def source(self) -> Rows:
-        """The encoder's input."""
-
-    @property
-    def target(self) -> Rows:
-        """The decoder's input: the start, then each token but the last."""
+    def streams(self) -> Mapping[str, Rows]:
+        """The rows of each stream."""
 
 
 class Sight(Protocol):
@@ -95,6 +94,9 @@ class Module(Protocol):
 
     def named_buffers(self) -> Iterator[tuple[str, Tensor]]:
         """Every buffer once, with its first name."""
+
+    def state_dict(self) -> dict[str, Tensor]:
+        """Every tensor that is stored, under all of its names."""
 
     def train(self, mode: bool = True) -> Self:
         """With dropout."""
@@ -181,6 +183,9 @@ def no_single_matrix(_: Any) -> None:
     """The logits are more than one matrix product."""
 
 
+PAIR: Mapping[str, str] = {"source": "source_vocabulary", "target": "target_vocabulary"}
+
+
 class Architecture(NamedTuple):
     """What an architecture's file declares: its settings, how to build a model, and what other rooms need to know."""
 
@@ -191,3 +196,6 @@ class Architecture(NamedTuple):
     captured: bool = True  # whether a step does the same for all batches of a shape, so that a GPU can replay it
     longest: Callable[[Any], int | None] = any_length  # tokens of the longest sentence, by the settings
     output_weight: Callable[[Any], Tensor | None] = no_single_matrix  # [V, D] if logits(x) is exactly x @ weight.T
+    vocabularies: Mapping[str, str] = PAIR  # the setting that holds the size of each stream's vocabulary
+    separated: Callable[[Mapping[str, Any]], dict[str, Any]] = dict  # a [model] table for separate vocabularies
+    width: Callable[[Any], int] = lambda settings: settings.d_model  # what section 5.3's learning rate depends on

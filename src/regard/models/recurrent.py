@@ -26,6 +26,7 @@ from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence, pad_packed_
 from regard.models.parts.embeddings import WordModel, Words, WordSettings, output_weight, something_to_see
 from regard.models.parts.linear import projection
 from regard.models.parts.named_state import Kept, started
+from regard.models.parts.vocabularies import with_separate_vocabularies
 from regard.models.protocols import Architecture, AttentionName, Batch, Lookup, Observer, Rows
 
 Hidden = tuple[Tensor, ...]
@@ -79,8 +80,8 @@ class Recurrent(WordModel):
 
     def states(self, batch: Batch) -> Tensor:
         """[B, T, D] what the words are predicted from."""
-        memory = self.encode(batch.source)
-        x = self.dropout(self.words.said(batch.target.tokens, batch.target.positions))
+        memory = self.encode(batch.streams["source"])
+        x = self.dropout(self.words.said(batch.streams["target"].tokens, batch.streams["target"].positions))
         return self.decoder(x, self.decoder.first(memory.last), self.decoder.look_at(memory))
 
     def encode(self, source: Rows) -> Memory:
@@ -269,4 +270,5 @@ ARCHITECTURE = Architecture(
     shares_rows=False,
     captured=False,  # it asks for lengths
     output_weight=output_weight,
+    separated=with_separate_vocabularies,
 )

@@ -21,6 +21,7 @@ from regard.models.parts.cache import DecoderState
 from regard.models.parts.linear import projection
 from regard.models.parts.positions import LearnedPositions, NoPositions, NoRotation, Rotation
 from regard.models.parts.transformer_settings import StackSettings, TransformerSettings, longest_sentence
+from regard.models.parts.vocabularies import with_separate_vocabularies
 from regard.models.protocols import Architecture, AttentionName, Batch, Lookup, Observer, Rows, Sight
 
 
@@ -54,7 +55,7 @@ class Transformer(nn.Module):
 
     def states(self, batch: Batch) -> Tensor:
         """[B, T, D] the decoder's output at each position of the target."""
-        target, memory = batch.target, self.encode(batch.source)
+        target, memory = batch.streams["target"], self.encode(batch.streams["source"])
         x = self.embed_target(target.tokens, target.positions)
         itself = OwnSentence(target, target, backwards=True)
         return self.decoder(x, memory.states, itself, OwnSentence(target, memory.rows))
@@ -347,4 +348,5 @@ ARCHITECTURE = Architecture(
     rounds=True,
     longest=longest_sentence,
     output_weight=lambda model: model.output_embedding.weight if model.output_bias is None else None,
+    separated=with_separate_vocabularies,
 )

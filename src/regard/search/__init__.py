@@ -14,8 +14,8 @@ from regard.errors import SettingsError
 from regard.search.probabilities import combine
 from regard.search.request import Hypothesis, Request, Result
 from regard.search.search import Decision, Search
+from regard.search.search_settings import SearchSettings
 from regard.search.session import Board, Session, StateBoard, decode
-from regard.search.settings import SearchSettings
 from regard.settings import nearest
 
 __all__ = [

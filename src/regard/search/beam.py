@@ -16,7 +16,7 @@ from regard.search.phrases import Progress
 from regard.search.probabilities import best
 from regard.search.rules import Offer
 from regard.search.search import Search
-from regard.search.settings import SearchSettings
+from regard.search.search_settings import SearchSettings
 
 
 class Candidates(NamedTuple):

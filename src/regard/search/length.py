@@ -8,7 +8,7 @@ from __future__ import annotations
 from torch import Tensor
 
 from regard.search.request import Request
-from regard.search.settings import SearchSettings
+from regard.search.search_settings import SearchSettings
 
 
 def length_penalty(length: Tensor, alpha: float) -> Tensor:

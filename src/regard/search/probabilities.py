@@ -103,7 +103,7 @@ def combine(logits: Sequence[Tensor]) -> Tensor:
 
 def _kernel(logits: Tensor) -> ModuleType | None:
     """What reads logits on a GPU in one pass, if it works here."""
-    return trusted("reading") if logits.is_cuda and logits.dtype != torch.float64 else None
+    return trusted("logit_reading") if logits.is_cuda and logits.dtype != torch.float64 else None
 
 
 def _precise(logits: Tensor) -> torch.dtype:

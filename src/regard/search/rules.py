@@ -18,7 +18,7 @@ from regard.search.phrases import BannedPhrases, Progress, RequiredPhrases, fitt
 from regard.search.probabilities import Reading, read
 from regard.search.repetition import RepetitionGuard
 from regard.search.request import Phrase, Request
-from regard.search.settings import SearchSettings
+from regard.search.search_settings import SearchSettings
 
 
 @dataclass(slots=True)

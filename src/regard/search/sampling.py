@@ -13,7 +13,7 @@ from torch import Tensor
 
 from regard.search.greedy import Greedy
 from regard.search.probabilities import best
-from regard.search.settings import SearchSettings
+from regard.search.search_settings import SearchSettings
 
 _BITS = 23  # of a drawn number: one less than a float has, so that its product with a sum stays below the sum
 

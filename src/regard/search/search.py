@@ -24,7 +24,7 @@ from regard.search.hypotheses import Hypotheses
 from regard.search.length import length_penalty
 from regard.search.request import Hypothesis, Request, Result, contains
 from regard.search.rules import Offer, Rules, Sentence
-from regard.search.settings import SearchSettings
+from regard.search.search_settings import SearchSettings
 
 
 class Decision(NamedTuple):

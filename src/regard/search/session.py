@@ -21,7 +21,7 @@ from regard.search.search import Search
 FREE = 1 / 8  # this share of the places is free before newcomers enter, or the others close ranks
 
 
-class State(Protocol):
+class SearchState(Protocol):
     """What a step function keeps of N sentences with W hypotheses each."""
 
     def reorder(self, rows: Tensor) -> Self:
@@ -37,7 +37,7 @@ class State(Protocol):
         """The sentences of another state, which have not made a step yet, take places behind the last."""
 
 
-StateT = TypeVar("StateT", bound=State)
+StateT = TypeVar("StateT", bound=SearchState)
 Step = Callable[[Tensor, StateT], tuple[Tensor, StateT]]
 """[N * W] the tokens generated last, and the state -> [N * W, V] logits of the next, and the new state."""
 

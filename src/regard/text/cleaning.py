@@ -18,7 +18,7 @@ from typing import Literal, NamedTuple
 from pydantic import Field
 
 from regard.settings import Settings
-from regard.text.fingerprints import Fingerprints
+from regard.text.inspection.fingerprint_set import Fingerprints
 from regard.text.normalisation import Change, changes, normalise_all
 from regard.text.pairs import Chunk, Pair, chunks
 from regard.text.tally import Tally, merge

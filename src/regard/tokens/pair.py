@@ -16,8 +16,8 @@ from typing import Any
 from regard.errors import ModelFolderError, SettingsError
 from regard.settings import Settings
 from regard.tokens.reversal import Reversed
-from regard.tokens.settings import TokeniserSettings
 from regard.tokens.tokeniser import Tokeniser, find_kind
+from regard.tokens.tokeniser_settings import TokeniserSettings
 
 DESCRIPTION = "tokeniser.json"
 _FORMAT = 1

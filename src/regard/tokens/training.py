@@ -7,10 +7,10 @@ from collections.abc import Iterable
 from regard.errors import TextError
 from regard.text.normalisation import normalise
 from regard.tokens.pair import Tokenisers
-from regard.tokens.protection import protected_strings
+from regard.tokens.protected import protected_strings
 from regard.tokens.reversal import Reversed
-from regard.tokens.settings import Side, TokeniserSettings
 from regard.tokens.tokeniser import Tokeniser, find_kind, utf8
+from regard.tokens.tokeniser_settings import Side, TokeniserSettings
 
 
 def train(source: Iterable[str], target: Iterable[str], settings: TokeniserSettings) -> Tokenisers:
@@ -32,7 +32,10 @@ def train(source: Iterable[str], target: Iterable[str], settings: TokeniserSetti
 
 
 def sampled(texts: Iterable[str], *, limit: int) -> list[str]:
-    """At most `limit` and at least half as many of `texts`, evenly spread over them, in normal form and not empty."""
+    """At most `limit` and at least half as many of `texts`, evenly spread over them, in normal form and not empty.
+
+    These are the texts at multiples of `spread(their number, limit)`; a sample of a sample is the same sample.
+    """
     assert limit > 0
     kept: list[str] = []
     step = 1
@@ -47,6 +50,14 @@ def sampled(texts: Iterable[str], *, limit: int) -> list[str]:
     for text in normal:
         utf8(text)
     return [text for text in normal if text]
+
+
+def spread(count: int, limit: int) -> int:
+    """How many texts further the next one of a sample of at most `limit` of so many texts stands: a power of two."""
+    step = 1
+    while -(-count // step) > limit:
+        step *= 2
+    return step
 
 
 def _trained(side: Side, texts: list[str], settings: TokeniserSettings, name: str) -> Tokeniser:

@@ -18,14 +18,14 @@ from regard.tokens import Tokenisers
 from regard.training.recipe import Tables
 
 _MAY_CHANGE = "dropout"
-_VOCABULARIES = ("source_vocabulary", "target_vocabulary")
 
 
 def own_tables(name: str, given: Tables) -> Tables:
     """The tables [model] and [tokeniser] of the model that is adapted; what was `given` otherwise is told."""
     description, files = modelfolder.read_description(name), modelfolder.read_tokeniser(name)
     own = {"architecture": description.architecture, **_settings(description, {}).table()}
-    model = {key: value for key, value in own.items() if key not in _VOCABULARIES}
+    sizes = models.architecture(description.architecture).vocabularies.values()
+    model = {key: value for key, value in own.items() if key not in sizes}
     tokeniser = Tokenisers.from_files(files).settings if files else None
     tables: Tables = {"model": model, "tokeniser": tokeniser.table() if tokeniser else {}}
     for table, values in tables.items():
@@ -39,8 +39,9 @@ def adapted(loaded: modelfolder.ModelFolder, table: Mapping[str, Any]) -> tuple[
     settings = _settings(loaded.description, {key: table[key] for key in (_MAY_CHANGE,) if key in table})
     model = models.build(loaded.description.architecture, settings)
     with torch.no_grad():
-        for weight, own in zip(model.parameters(), loaded.model.parameters(), strict=True):
-            weight.copy_(own)
+        own = models.tensors(loaded.model)
+        for name, tensor in models.tensors(model).items():
+            tensor.copy_(own[name])
     return model, settings, loaded.description.architecture
 
 

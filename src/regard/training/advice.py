@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from regard import shipped
+from regard.text.inspection.statistics import SideStatistics
 from regard.text.pairs import Languages
-from regard.text.statistics import SideStatistics
-from regard.tokens.settings import TokeniserSettings
-from regard.training.settings import TrainingSettings
+from regard.tokens.tokeniser_settings import TokeniserSettings
+from regard.training.training_settings import TrainingSettings
 
 
 class _Size(NamedTuple):

@@ -20,10 +20,11 @@ from regard.models.protocols import Architecture
 from regard.settings import Settings
 from regard.text.bad_input import BadInput
 from regard.text.formats import Reading
-from regard.text.held_out import named_like_test_sets
+from regard.text.inspection.test_sets import named_like_test_sets
 from regard.text.pairs import Languages
 from regard.tokens import Tokenisers
 from regard.tokens import train as train_tokenisers
+from regard.tokens.training import spread
 from regard.training.events import Preparing
 from regard.training.held_out import HeldOut
 from regard.training.recipe import Recipe
@@ -46,9 +47,12 @@ def make_tokenisers(recipe: Recipe, around: Surroundings) -> Tokenisers:
     def make() -> Tokenisers:
         folder = around.work / "tokeniser"
         if not folder.exists():
-            around.journal.say("Making the tokeniser.")
+            around.journal.say("Reading the corpus.")
             text = gathered(recipe.source(), cache_folder())
-            made = train_tokenisers(text.sources(), text.targets(), recipe.tokeniser)
+            around.journal.say(f"Training the tokeniser on the text of {text.pairs:,} sentence pairs.")
+            limit = recipe.tokeniser.sample // 2 if recipe.tokeniser.is_joint else recipe.tokeniser.sample
+            every = spread(text.pairs, limit)
+            made = train_tokenisers(text.sources(every=every), text.targets(every=every), recipe.tokeniser)
             with new_folder(folder) as new:
                 for name, content in made.files().items():
                     (new / name).write_bytes(content)

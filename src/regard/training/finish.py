@@ -10,19 +10,19 @@ import torch
 from safetensors.torch import load_file
 from torch import Tensor
 
-from regard import metrics, modelfolder
+from regard import metrics, modelfolder, models
 from regard.models.protocols import Model
 from regard.search import SearchSettings
 from regard.settings import Settings
 from regard.tokens import Tokenisers
 from regard.training.averaging import mean_of
-from regard.training.card import card
 from regard.training.corpora import Corpora
 from regard.training.events import read_journal
 from regard.training.loop import Trainer, perplexity
 from regard.training.recipe import Recipe
-from regard.training.report import write_report
-from regard.training.summary import Summary
+from regard.training.report.card import card
+from regard.training.report.report_page import write_report
+from regard.training.report.summary import Summary
 from regard.training.surroundings import Surroundings
 from regard.training.validation import Validation
 from regard.version import __version__
@@ -69,7 +69,7 @@ def finish(done: Finished, *, reasons: list[str], precision: str) -> None:
 def _scored(done: Finished, weights: Mapping[str, Tensor]) -> tuple[dict[str, float], list[tuple[str, str, str]]]:
     """The losses and scores of these weights, which the model has from now on, and a few translations."""
     with torch.no_grad():
-        for name, parameter in done.model.named_parameters():
+        for name, parameter in models.tensors(done.model).items():
             parameter.copy_(weights[name])
     loss, likelihood = done.validation.losses()
     scores, texts = done.validation.scores(SearchSettings(), count=done.recipe.validation.pairs)
@@ -84,7 +84,7 @@ def _count(done: Finished) -> int:
 
 def _save(done: Finished, weights: Mapping[str, Tensor], folder: Path, summary: Summary) -> None:
     with torch.no_grad():
-        for name, parameter in done.model.named_parameters():
+        for name, parameter in models.tensors(done.model).items():
             parameter.copy_(weights[name])
     modelfolder.save(
         folder,

@@ -68,7 +68,7 @@ class HeldOut:
     @cached_property
     def pairs(self) -> list[Texts]:
         """The text of the pairs."""
-        sides = self.corpus.source, self.corpus.target
+        sides = self.corpus.streams["source"], self.corpus.streams["target"]
         wanted = [(tuple(sides[0].sentence(n)), tuple(sides[1].sentence(n))) for n in range(self._count)]
         mark = blake2b(repr(wanted).encode(), digest_size=16).hexdigest()
         kept = self._kept(mark)

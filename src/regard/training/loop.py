@@ -25,7 +25,7 @@ from regard.training.checkpoints import Checkpoints, Progress
 from regard.training.events import Journal, Saved, Stepped, Validated
 from regard.training.optimisation import Optimisation, Update
 from regard.training.schedule import rate
-from regard.training.settings import TrainingSettings, ValidationSettings
+from regard.training.training_settings import TrainingSettings, ValidationSettings
 
 _LOG_SECONDS = 2.0
 _BAD_STEPS = 5  # so many in a row without an update send training back to the last checkpoint
@@ -46,13 +46,13 @@ class Trainer:
         settings: TrainingSettings,
         validation: ValidationSettings,
         *,
-        d_model: int,
+        width: int,
         checkpoints: Checkpoints,
         journal: Journal,
         stop: Flag,
     ) -> None:
         self.optimisation, self.loader, self.settings, self.validation = optimisation, loader, settings, validation
-        self.d_model, self.checkpoints, self.journal, self.stop = d_model, checkpoints, journal, stop
+        self.width, self.checkpoints, self.journal, self.stop = width, checkpoints, journal, stop
         self.processes, self.device = optimisation.processes, optimisation.device
         self.progress = Progress()
         self._began = self._saved = time.monotonic()
@@ -81,7 +81,8 @@ class Trainer:
     def run(self, validate: Validate) -> bool:
         """Trains; True at the end, False where it was stopped before."""
         if self.device.type == "cuda":
-            self.optimisation.try_shapes(self.loader.shapes(), longest=self.loader.corpus.longest)
+            corpus = self.loader.corpus
+            self.optimisation.try_shapes(self.loader.shapes(), longest=corpus.longest, streams=corpus.streams)
         self._agreed = self._agree_at_the_start()
         ended = None
         while ended is None:
@@ -117,7 +118,7 @@ class Trainer:
 
     def _train(self, batch: Batch, after: Place) -> None:
         number = self.progress.step + 1
-        now = rate(number, self.settings, d_model=self.d_model) * self.progress.rate_factor
+        now = rate(number, self.settings, d_model=self.width) * self.progress.rate_factor
         update = self.optimisation.step(batch, number=number, rate=now, flags=self._flags())
         begun = _Begun(number, update, batch.tokens, self._place())
         self.progress = self.progress.model_copy(
@@ -217,7 +218,7 @@ class Trainer:
 
     def weights(self) -> dict[str, Tensor]:
         """A copy of the weights as they are."""
-        weights = self.optimisation.weights.items()
+        weights = self.optimisation.stored.items()
         return {name: weight.detach().to("cpu", copy=True).contiguous() for name, weight in weights}
 
     def _write(self, write: Callable[[], Saved | None]) -> None:

@@ -143,7 +143,7 @@ class LossOf(nn.Module):
         """The sums over all labels of the batch. Padding has none; where shapes may vary, it is left out early."""
         if self.consistency and self.training:
             return self._twice(batch)
-        states, labels, real = self.model.states(batch), batch.labels, batch.target.segments != 0
+        states, labels, real = self.model.states(batch), batch.labels, batch.labelled
         flat, weight = (labels.flatten(), real.flatten(), self.label_smoothing), self.output_weight(self.model)
         if weight is not None and _learns_in_bf16(states, weight) and works("projected_loss"):
             smoothed, likelihood, *_ = torch.ops.regard.projected_cross_entropy(states.flatten(0, 1), weight, *flat)
@@ -171,8 +171,10 @@ class LossOf(nn.Module):
 
     def _twice(self, batch: Batch) -> Losses:
         """Every row twice, with other dropout: the means of both losses, and how far the two predictions are apart."""
-        doubled = Batch(_doubled(batch.source), _doubled(batch.target), torch.cat([batch.labels] * 2), 0)
-        real = batch.target.segments != 0
+        streams = {name: _doubled(rows) for name, rows in batch.streams.items()}
+        labels, labelled = (torch.cat([tensor] * 2) for tensor in (batch.labels, batch.labelled))
+        doubled = Batch(streams, labels, labelled, 0)
+        real = batch.labelled
         logits = self.model.logits(self.model.states(doubled)).float()
         smoothed, likelihood = smoothed_cross_entropy(logits, doubled.labels, self.label_smoothing)
         one, other = logits.log_softmax(-1).chunk(2)

@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from regard import kernels
+from regard import kernels, models
 from regard.batches.rows import Batch, Rows
 from regard.errors import TrainingError
 from regard.models.fast import fast_form
 from regard.models.protocols import Architecture, Model
-from regard.training.captured import Captures, NotCapturedError
+from regard.training.captured_steps import Captures, NotCapturedError
 from regard.training.distribution import Processes
 from regard.training.loss import Losses, LossOf
-from regard.training.precision import Precision, worth_compiling
-from regard.training.settings import TrainingSettings
+from regard.training.machine.precision import Precision, worth_compiling
+from regard.training.training_settings import TrainingSettings
 
 _FIRST_SCALE = 1024.0  # of fp16's loss: low enough not to lose the first steps, and it grows
 
@@ -79,6 +79,7 @@ class Optimisation:
         self.parts = settings.parts
         self._good, self._enough = 0, _GROW_AFTER  # steps since memory was short, and after how many to try again
         self.weights: dict[str, nn.Parameter] = dict(model.named_parameters())
+        self.stored = models.tensors(model)  # with buffers
         self.scaler = torch.amp.GradScaler(device.type, init_scale=_FIRST_SCALE, enabled=precision.name == "fp16")
         on_a_gpu = device.type == "cuda"
         self.captures: Captures | None = None
@@ -135,7 +136,7 @@ class Optimisation:
         self.adam.zero_grad()
         return update
 
-    def try_shapes(self, shapes: Mapping[int, int], *, longest: int) -> None:
+    def try_shapes(self, shapes: Mapping[int, int], *, longest: int, streams: Iterable[str]) -> None:
         """Runs a full batch of every shape, rows by their length, the longest first: memory runs out now or never.
 
         `longest` is the number of tokens of the corpus's longest sentence.
@@ -147,7 +148,8 @@ class Optimisation:
             )
             side = Rows(ones, segments, positions)
             self._seed(0)
-            self._compiled_or_plain(Batch(side, side, ones, ones.numel()))
+            everywhere = torch.ones_like(ones, dtype=torch.bool)
+            self._compiled_or_plain(Batch(dict.fromkeys(streams, side), ones, everywhere, ones.numel()))
             self.adam.zero_grad()
 
     def moments(self) -> dict[str, Tensor]:
@@ -161,8 +163,8 @@ class Optimisation:
     def restore(self, weights: Mapping[str, Tensor], moments: Mapping[str, Tensor]) -> None:
         """Goes back to weights and a state that were saved."""
         with torch.no_grad():
-            for name, weight in self.weights.items():
-                weight.copy_(weights[name])
+            for name, tensor in self.stored.items():
+                tensor.copy_(weights[name])
         for key, value in moments.items():
             part, _, name = key.partition("/")
             self.adam.state[self.weights[name]][part].copy_(value)  # in place: captured steps know these tensors

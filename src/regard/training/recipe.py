@@ -21,7 +21,7 @@ from regard.errors import SettingsError
 from regard.settings import Settings, nearest, read_toml
 from regard.text.cleaning import CleaningSettings
 from regard.tokens import TokeniserSettings
-from regard.training.settings import ScoringSettings, TrainingSettings, ValidationSettings
+from regard.training.training_settings import ScoringSettings, TrainingSettings, ValidationSettings
 
 Tables = presets.Tables
 
@@ -58,10 +58,11 @@ class Recipe(Settings):
     @classmethod
     def _model_fits_its_architecture(cls, table: dict[str, Any], info: ValidationInfo) -> dict[str, Any]:
         tokeniser = info.data.get("tokeniser")  # missing where it has mistakes of its own
-        if tokeniser and not tokeniser.is_joint:
-            table = with_separate_vocabularies(table)
-        unknown = {"source_vocabulary": 1, "target_vocabulary": 1}  # known when there is a tokeniser
         try:
+            kind = models.named_by(table)
+            if tokeniser and not tokeniser.is_joint:
+                table = kind.separated(table)
+            unknown = dict.fromkeys(kind.vocabularies.values(), 1)  # known when there is a tokeniser
             models.read_settings(table | unknown, where="model")
         except SettingsError as error:
             raise ValueError(str(error).replace("\n  ", "\n    model.")) from None
@@ -79,17 +80,6 @@ class Recipe(Settings):
             cleaning=self.cleaning,
             max_tokens=self.training.row_lengths[-1],
         )
-
-
-def with_separate_vocabularies(model: Mapping[str, Any]) -> dict[str, Any]:
-    """A table [model] for two vocabularies: of the matrices that "all" shares, target and output can still be one."""
-    tied = model.get("tied_embeddings", "all")
-    if tied == "source-target":
-        raise ValueError(
-            "tied_embeddings = 'source-target' is one matrix for both languages, but the tokeniser has "
-            "two vocabularies; set tokeniser.joint = true, or tie 'target-output' or 'none'."
-        )
-    return {**model, "tied_embeddings": "target-output" if tied == "all" else tied}
 
 
 def read_file(path: Path) -> tuple[str | None, Tables]:

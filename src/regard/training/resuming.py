@@ -164,8 +164,8 @@ def _value(table: Mapping[str, Any], key: str) -> str:
 def _identity(corpus: StoredCorpus) -> dict[str, Any]:
     """How many pairs a corpus has, and a hash of all of their ids."""
     digest = blake2b(digest_size=16)
-    for side in (corpus.source, corpus.target):
-        for array in side:
+    for stream in corpus.streams.values():
+        for array in stream:
             for start in range(0, len(array), _BLOCK):
                 digest.update(np.ascontiguousarray(array[start : start + _BLOCK]).data)
     return {"pairs": len(corpus), "hash": digest.hexdigest()}

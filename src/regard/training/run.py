@@ -21,15 +21,16 @@ from regard.batches.loader import Loader, LoaderSettings
 from regard.errors import TrainingError
 from regard.models.protocols import Architecture, Model
 from regard.settings import Settings
+from regard.tasks import translation
 from regard.tokens import Tokenisers
 from regard.training.adapting import adapted
 from regard.training.checkpoints import Checkpoints
 from regard.training.corpora import Corpora, check_positions, make_corpora, make_tokenisers
 from regard.training.finish import Finished, finish
 from regard.training.loop import Trainer
-from regard.training.memory import keep_freed_memory
+from regard.training.machine.memory import keep_freed_memory
+from regard.training.machine.precision import Precision, precision_for
 from regard.training.optimisation import Optimisation
-from regard.training.precision import Precision, precision_for
 from regard.training.recipe import Recipe
 from regard.training.resuming import check_data, write_recipe
 from regard.training.surroundings import Surroundings
@@ -90,10 +91,8 @@ def _model(
     """A new model, or the one that is adapted; its settings and its architecture."""
     if loaded:
         return adapted(loaded, recipe.model)
-    table = recipe.model | {
-        "source_vocabulary": tokenisers.source.size,
-        "target_vocabulary": tokenisers.target.size,
-    }
+    sizes = {"source": tokenisers.source.size, "target": tokenisers.target.size}
+    table = models.sized(recipe.model, sizes)  # the recipe has embeddings that fit its tokeniser
     settings = models.read_settings(table, where="model")
     architecture = recipe.model.get("architecture", "transformer")
     torch.manual_seed(recipe.training.seed)
@@ -127,10 +126,10 @@ def _trainer(
     )
     return Trainer(
         optimisation,
-        Loader(corpora.training, loader, rank=around.processes.rank, ranks=around.processes.ranks),
+        Loader(corpora.training, loader, translation.TASK, rank=around.processes.rank, ranks=around.processes.ranks),
         training,
         recipe.validation,
-        d_model=getattr(settings, "d_model"),  # noqa: B009  every architecture has one
+        width=kind.width(settings),
         checkpoints=Checkpoints(around.work / "checkpoints"),
         journal=around.journal,
         stop=around.stop,

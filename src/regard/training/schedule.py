@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from regard.training.settings import TrainingSettings
+from regard.training.training_settings import TrainingSettings
 
 
 def rate(step: int, settings: TrainingSettings, *, d_model: int) -> float:

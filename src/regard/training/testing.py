@@ -12,8 +12,8 @@ from regard.metrics import Options
 from regard.search import SearchSettings
 from regard.text.pairs import Languages
 from regard.training.recipe import Recipe
-from regard.training.settings import ScoringSettings
 from regard.training.surroundings import Surroundings
+from regard.training.training_settings import ScoringSettings
 from regard.translation.translator import Translator, load
 
 SCORES, TRANSLATIONS = "test.json", "test.txt"

@@ -26,8 +26,8 @@ from regard.training.lock import locked
 from regard.training.recipe import DataSettings, Recipe, Tables, merged, parsed, put_together, read_file, with_paths
 from regard.training.resuming import changed, clear, has_begun, stored, write_preset, write_recipe
 from regard.training.run import run
-from regard.training.settings import TrainingSettings
 from regard.training.surroundings import Surroundings
+from regard.training.training_settings import TrainingSettings
 
 Watch = Callable[[TrainingSettings], AbstractContextManager[View]]
 """Makes the view of a run, once its settings are known."""

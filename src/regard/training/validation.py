@@ -15,14 +15,15 @@ from regard.batches.rows import Batch
 from regard.models.fast import fast_form
 from regard.models.protocols import Architecture, Model
 from regard.search import SearchSettings
+from regard.tasks import translation
 from regard.tokens import Tokenisers
 from regard.training.distribution import Processes
 from regard.training.events import Validated
 from regard.training.held_out import HeldOut
 from regard.training.loop import perplexity
 from regard.training.loss import LossOf
-from regard.training.precision import Precision
-from regard.training.settings import TrainingSettings, ValidationSettings
+from regard.training.machine.precision import Precision
+from regard.training.training_settings import TrainingSettings, ValidationSettings
 from regard.translation.engines.torch import TorchEngine
 
 _SAMPLES = 5
@@ -100,7 +101,7 @@ def _one_epoch(corpus: StoredCorpus, training: TrainingSettings, *, shares_rows:
         batch_tokens=training.batch_tokens, row_lengths=training.row_lengths, share_rows=shares_rows, seed=0
     )
     batches = []
-    for batch, after in Loader(corpus, settings).batches(Place()):
+    for batch, after in Loader(corpus, settings, translation.TASK).batches(Place()):
         batches.append(batch)
         if after.epoch:
             break

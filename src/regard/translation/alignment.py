@@ -15,7 +15,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from regard.text.words import has_unspaced, word_spans
+from regard.text.word_spans import has_unspaced, word_spans
 from regard.tokens import Tokenisers
 from regard.tokens.reversal import Reversed
 from regard.tokens.tokeniser import Tokeniser

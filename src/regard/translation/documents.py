@@ -15,15 +15,15 @@ from regard.errors import TextError
 from regard.search import SearchSettings
 from regard.text import documents
 from regard.text.content import Content
-from regard.text.documents import Asked, Document, Format, State
+from regard.text.documents import Asked, Document, Format, SegmentState
 from regard.text.files import MAX_CHARACTERS, replacing
 from regard.text.inline import LostMarkup
 from regard.text.pairs import Languages
 from regard.text.placeholders import differences
 
-UNTRANSLATED = frozenset({State.UNTRANSLATED})
-UNFINISHED = frozenset({State.UNTRANSLATED, State.UNFINISHED})
-EVERYTHING = frozenset(State)
+UNTRANSLATED = frozenset({SegmentState.UNTRANSLATED})
+UNFINISHED = frozenset({SegmentState.UNTRANSLATED, SegmentState.UNFINISHED})
+EVERYTHING = frozenset(SegmentState)
 
 _TAG = re.compile(r'(</?(?:g+|x+)(?: id="\d+")?/?>)')  # as regard.text.inline shows them
 _LINE = re.compile(r"(\s*)(.*?)(\s*)", re.DOTALL)
@@ -74,7 +74,7 @@ def translate_document(
     out: Path,
     *,
     format: str | None = None,  # noqa: A002
-    states: Collection[State] = UNTRANSLATED,
+    states: Collection[SegmentState] = UNTRANSLATED,
     marked: bool = True,
     search: SearchSettings | None = None,
     glossary: Mapping[str, str] | None = None,
@@ -105,7 +105,7 @@ def translated_document(
     path: Path,
     *,
     format: str | None = None,  # noqa: A002
-    states: Collection[State] = UNTRANSLATED,
+    states: Collection[SegmentState] = UNTRANSLATED,
     marked: bool = True,
     search: SearchSettings | None = None,
     glossary: Mapping[str, str] | None = None,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from regard.search import Hypothesis, Request, Result, SearchSettings
 from regard.text.placeholders import Placeholder
@@ -28,11 +28,16 @@ class Sentence:
 class Found:
     """One translation of a sentence."""
 
+    source: Sequence[int]  # the ids that were searched: without placeholders, where those were put back
     text: str
     hypothesis: Hypothesis
     constraints_met: bool
     lost: tuple[str, ...] = ()
     alignment: Alignment | None = None  # where it is known already
+
+    def with_logprobs(self, logprobs: Sequence[float]) -> Found:
+        """The same, with the log-probability of each piece and of the end."""
+        return replace(self, hypothesis=replace(self.hypothesis, logprobs=tuple(logprobs)))
 
 
 class Finder:
@@ -66,7 +71,7 @@ class Finder:
             text = self._tokeniser.decode(hypothesis.ids)
             text = text if text.isprintable() else self._tokeniser.normalise(text)
             met = hypothesis.constraints_met and all(says(text, phrase) for phrase in sentence.phrases)
-            found.append(Found(text, hypothesis, met))
+            found.append(Found(sentence.ids, text, hypothesis, met))
         return found
 
 

@@ -11,35 +11,37 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from regard.batches.rows import Batch, by_length, rows_of
+from regard.batches.rows import Batch, by_length
 from regard.errors import SettingsError
-from regard.insight.capture import watch
+from regard.models.parts.observation import watch
 from regard.models.protocols import AttentionName, Model, Observable
 from regard.search import combine
-from regard.tokens import Tokenisers
+from regard.tasks.translation import batch_of
+from regard.translation.engines import Loaded
 
 Pair = tuple[Sequence[int], Sequence[int]]  # the ids of a source and of its target, without their ends
 
-_BATCH_TOKENS = 2048  # of the longer side, padding included
-_BATCH_LOGITS = 2**24
+_BATCH_TOKENS = {"cpu": 2048, "cuda": 16384}  # of the longer side, padding included
+_BATCH_LOGITS = {"cpu": 2**24, "cuda": 2**27}
 
 
 class Forced:
-    """One model or several, made to say given translations."""
+    """One model or several, which read given translations. Any number of threads may use them."""
 
-    def __init__(self, models: Sequence[Model[Any, Any]], tokenisers: Tokenisers, *, device: torch.device) -> None:
-        self._models, self._tokenisers, self._device = tuple(models), tokenisers, device
+    def __init__(self, loaded: Loaded) -> None:
+        self._models, self._lock = loaded.models, loaded.lock
+        self._tokenisers, self._device = loaded.tokenisers, loaded.device
 
     @torch.no_grad()
     def logprobs(self, pairs: Sequence[Pair]) -> list[list[float]]:
         """For each pair, the log-probability of each token of the target and of its end."""
         found: dict[int, list[float]] = {}
-        most = min(_BATCH_TOKENS, max(1, _BATCH_LOGITS // self._tokenisers.target.size))
-        for numbers in _batches(pairs, most):
-            batch = self._batch([pairs[number] for number in numbers])
-            logits = [model(batch) for model in self._models]
-            together = logits[0] if len(logits) == 1 else combine(logits)
-            said = together.log_softmax(-1).gather(2, batch.labels[:, :, None])[:, :, 0].tolist()
+        for numbers in _batches(pairs, self._batch_size()):
+            with self._lock:
+                batch = self._batch([pairs[number] for number in numbers])
+                logits = [model(batch) for model in self._models]
+                together = logits[0] if len(logits) == 1 else combine(logits)
+                said = together.log_softmax(-1).gather(2, batch.labels[:, :, None])[:, :, 0].tolist()
             found |= {n: row[: len(pairs[n][1]) + 1] for n, row in zip(numbers, said, strict=True)}
         return [found[number] for number in range(len(pairs))]
 
@@ -51,20 +53,24 @@ class Forced:
         end. It is the mean over the heads of some layers (`aligning`), and over the members of an ensemble.
         """
         found: dict[int, Tensor] = {}
-        for numbers in _batches(pairs, _BATCH_TOKENS):
-            batch = self._batch([pairs[number] for number in numbers])
-            weights = torch.stack([_seen(model, batch) for model in self._models]).mean(0).cpu()
+        for numbers in _batches(pairs, _BATCH_TOKENS["cpu"]):
+            with self._lock:  # observers belong to the model, so another thread would be observed as well
+                batch = self._batch([pairs[number] for number in numbers])
+                weights = torch.stack([_seen(model, batch) for model in self._models]).mean(0).cpu()
             for row, number in enumerate(numbers):
                 source, target = pairs[number]
                 found[number] = weights[row, : len(target) + 1, : len(source) + 1]
         return [found[number] for number in range(len(pairs))]
 
+    def _batch_size(self) -> int:
+        """How many tokens are scored together: a GPU is busy only with many."""
+        kind = "cuda" if self._device.type == "cuda" else "cpu"
+        return min(_BATCH_TOKENS[kind], max(1, _BATCH_LOGITS[kind] // self._tokenisers.target.size))
+
     def _batch(self, pairs: Sequence[Pair]) -> Batch:
-        source_end, target = self._tokenisers.source.end, self._tokenisers.target
-        read = rows_of([[[target.begin, *said]] for _, said in pairs])
-        labels = rows_of([[[*said, target.end]] for _, said in pairs]).tokens
-        sources = rows_of([[[*source, source_end]] for source, _ in pairs])
-        return Batch(sources, read, labels, sum(len(said) + 1 for _, said in pairs)).to(self._device)
+        source, target = self._tokenisers.source, self._tokenisers.target
+        rows = [[pair] for pair in pairs]
+        return batch_of(rows, begin=target.begin, end=target.end, source_end=source.end).to(self._device)
 
 
 class _Some:

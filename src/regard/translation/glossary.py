@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from regard.errors import SettingsError
 from regard.text.normalisation import normalise
 from regard.text.placeholders import Placeholder
-from regard.text.words import sticks
+from regard.text.word_spans import sticks
 
 
 class Glossary:

@@ -16,7 +16,7 @@ from regard.errors import SettingsError
 from regard.search import SearchSettings
 from regard.search.request import Phrase, contains
 from regard.text.placeholders import Placeholder, differences, placeholders
-from regard.text.words import sticks
+from regard.text.word_spans import sticks
 from regard.tokens import Tokenisers
 from regard.tokens.reversal import Reversed
 from regard.tokens.tokeniser import Tokeniser

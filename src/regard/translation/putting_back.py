@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from regard.text.placeholders import Placeholder, placeholders
-from regard.text.words import word_spans
+from regard.text.word_spans import word_spans
 from regard.translation.translation import Alignment
 
 _AFTER_WORDS = ".,;:!?…)]}»”’。，、！？；："  # marks that follow a word without a space

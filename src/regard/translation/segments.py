@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from regard.text.placeholders import Placeholder, only_placeholders, placeholders
 from regard.text.sentences import clauses, has_breaks, lines, pieces_between_spaces, sentences
-from regard.text.words import count_words, sticks
+from regard.text.word_spans import count_words, sticks
 from regard.tokens.tokeniser import Tokeniser, utf8
 
 _MOST_WORDS = 80  # a single sentence of more words is cut at its clauses

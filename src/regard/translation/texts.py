@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Any
 
 from regard.errors import TextError
 from regard.search import SearchSettings
 from regard.search.request import Phrase
-from regard.text.words import word_spans
+from regard.text.word_spans import word_spans
 from regard.tokens import Tokenisers
 from regard.translation.alignment import Aligner, Said
+from regard.translation.engines.captured_board import no_garbage
 from regard.translation.engines.engine import request_for
 from regard.translation.finding import Finder, Found, Sentence
+from regard.translation.forced import Forced
 from regard.translation.glossary import Glossary
 from regard.translation.protection import Protection
 from regard.translation.segments import Part, Segment, Segmenter, joined
@@ -26,6 +29,7 @@ class Asked:
 
     search: SearchSettings
     alignment: bool
+    logprobs: bool
     glossary: Glossary | None
     prefix: Phrase
 
@@ -38,10 +42,15 @@ class Texts:
     finder: Finder
     protection: Protection
     aligner: Aligner
+    forced: Forced
     tokenisers: Tokenisers
 
     def translated(self, texts: Sequence[str], asked: Asked) -> list[Translation]:
         """The translation of each text, in order."""
+        with no_garbage():
+            return self._translated(texts, asked)
+
+    def _translated(self, texts: Sequence[str], asked: Asked) -> list[Translation]:
         parts = [self.segmenter.parts(text) for text in texts]
         sentences = self._sentences(parts, asked)
         found = self.finder.find(sentences, asked.search) if sentences else []
@@ -49,6 +58,8 @@ class Texts:
             found = self.protection.checked(sentences, found, asked.search)
         if asked.alignment:
             found = self._aligned(sentences, found)
+        if asked.logprobs:
+            found = self._with_logprobs(found)
         following = iter(found)
         return [
             self._translation(text, own, [next(following) for part in own if isinstance(part, Segment)], asked)
@@ -82,29 +93,38 @@ class Texts:
             for n, others in enumerate(found)
         ]
 
+    def _with_logprobs(self, found: Sequence[list[Found]]) -> list[list[Found]]:
+        """The translations, those of an engine that gives no log-probabilities scored by the model itself."""
+        unknown = [other for others in found for other in others if not other.hypothesis.logprobs]
+        scored = iter(self.forced.logprobs([(other.source, other.hypothesis.ids) for other in unknown]))
+        return [
+            [other if other.hypothesis.logprobs else other.with_logprobs(next(scored)) for other in others]
+            for others in found
+        ]
+
     def _translation(self, source: str, parts: Sequence[Part], found: list[list[Found]], asked: Asked) -> Translation:
         ranked = _ranked(found, asked.search)
-        alternatives = [self._alternative(parts, chosen) for chosen in ranked]
-        best = {field.name: getattr(alternatives[0], field.name) for field in fields(Alternative)}
+        alternatives = [self._alternative(parts, chosen, asked) for chosen in ranked]
         return Translation(
             source=source,
             alternatives=tuple(alternatives) if asked.search.n_best > 1 and found else (),
             alignment=_links(source, parts, ranked[0]) if asked.alignment else (),
-            **best,
+            **vars(alternatives[0]),
         )
 
-    def _alternative(self, parts: Sequence[Part], chosen: Sequence[Found]) -> Alternative:
+    def _alternative(self, parts: Sequence[Part], chosen: Sequence[Found], asked: Asked) -> Alternative:
         hypotheses = [found.hypothesis for found in chosen]
-        ids = [token for hypothesis in hypotheses for token in hypothesis.ids]
+        ids = tuple(chain.from_iterable([hypothesis.ids for hypothesis in hypotheses]))
+        logprobs = chain.from_iterable([hypothesis.logprobs for hypothesis in hypotheses])
         return Alternative(
             text=joined(_filled(parts, chosen)),
             score=float(sum(hypothesis.score for hypothesis in hypotheses)),
             tokens=tuple(self.tokenisers.target.pieces(ids)),
-            logprobs=tuple(logprob for hypothesis in hypotheses for logprob in hypothesis.logprobs),
+            logprobs=tuple(logprobs) if asked.logprobs else (),
             length_limited=any(hypothesis.length_limited for hypothesis in hypotheses),
             repetition_stopped=any(hypothesis.repetition_stopped for hypothesis in hypotheses),
             constraints_met=all(found.constraints_met for found in chosen),
-            lost=tuple(string for found in chosen for string in found.lost),
+            lost=tuple(chain.from_iterable([found.lost for found in chosen])),
         )
 
 
@@ -131,6 +151,8 @@ def _named(value: object) -> str:
 
 def _ranked(found: Sequence[Sequence[Found]], search: SearchSettings) -> list[list[Found]]:
     """The best ways to choose one translation of each segment, by the sum of their scores; samples as they came."""
+    if search.n_best == 1 and all(len(others) == 1 for others in found):  # by far the most frequent case
+        return [[others[0] for others in found]]
     if search.method == "sampling":
         return [[others[min(rank, len(others) - 1)] for others in found] for rank in range(search.n_best)]
     ranked: list[tuple[float, list[Found]]] = [(0.0, [])]

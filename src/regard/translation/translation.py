@@ -18,7 +18,7 @@ class Alternative:
     text: str
     score: float  # the sum of the log-probabilities over the length penalty; larger is better
     tokens: tuple[str, ...]  # the pieces of the text
-    logprobs: tuple[float, ...]  # of each piece, and of the end; empty where the engine does not tell (ctranslate2)
+    logprobs: tuple[float, ...] = ()  # on request: of each piece, and of the end
     length_limited: bool = False  # it is as long as was allowed, so perhaps cut off
     repetition_stopped: bool = False  # a loop of repetitions was stopped
     constraints_met: bool = True  # it begins with the prefix and says what the glossary asks for

@@ -24,6 +24,7 @@ from regard.translation.alignment import Aligner
 from regard.translation.engines import Engine, Loaded, open_engine
 from regard.translation.finding import Finder
 from regard.translation.forced import Forced, aligning
+from regard.translation.forking import refuse_after_fork
 from regard.translation.glossary import Glossary
 from regard.translation.protection import Protection
 from regard.translation.segments import Segmenter
@@ -35,13 +36,18 @@ if TYPE_CHECKING:
 
 __all__ = ["Alternative", "Scored", "Translation", "Translator", "load"]
 
-_WINDOW = 2048  # texts that are translated together
+_WINDOW = 2048  # texts that are translated together in a stream, ...
+_TOGETHER = 65536  # ... and where all are held anyway: towards the end of a window, a GPU has less and less to do
 _SPLIT_OVER = 40
 _MOST_PIECES = 1024  # where the model does not say
 
 
 class Translator:
-    """A loaded model, or several as an ensemble. `languages`, `description` and `tokenisers` say what it is."""
+    """A loaded model, or several as an ensemble. `languages`, `description` and `tokenisers` say what it is.
+
+    Any number of threads may use it at once. A process that was forked from its own cannot; a pickled Translator opens
+    its folder again.
+    """
 
     def __init__(
         self,
@@ -58,16 +64,18 @@ class Translator:
             )
         if split_over < 1:
             raise SettingsError(f"split_over = {split_over}: it must be 1 word or more.")
+        refuse_after_fork()
+        self._options = {"device": device, "engine": engine, "split_over": split_over}
         self.folder = shipped.find(paths[0])
         self.name = self.folder.absolute().name
         self.device = device_for(device)
         self.loaded = _load(tuple(map(shipped.find, paths)), self.device)
-        self.models = tuple(member.model for member in self.loaded.members)
+        self.models = self.loaded.models
         self.model, self.description = self.models[0], self.loaded.members[0].description
         self.tokenisers, self.languages = self.loaded.tokenisers, self.description.languages
         self._engine = open_engine(engine, self.loaded)
         self._most_positions = _positions([member.description for member in self.loaded.members])
-        self._forced = Forced(self.models, self.tokenisers, device=self.device)
+        self._forced = Forced(self.loaded)
         aligner = Aligner(self._forced, self.tokenisers)
         finder = Finder(self._engine, self.tokenisers.target)
         most = _longest([member.description for member in self.loaded.members])
@@ -76,8 +84,18 @@ class Translator:
             finder=finder,
             protection=Protection(finder, aligner, self.tokenisers),
             aligner=aligner,
+            forced=self._forced,
             tokenisers=self.tokenisers,
         )
+
+    def __repr__(self) -> str:
+        folders = [str(folder) for folder in self.loaded.folders]
+        languages = f"{self.languages.get('source', '?')} to {self.languages.get('target', '?')}"
+        model = repr(folders[0]) if len(folders) == 1 else repr(folders)
+        return f"<Translator {model}: {languages}, engine {self.engine.name}, on {self.device}>"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _open_again, ([folder.absolute() for folder in self.loaded.folders], self._options)
 
     @property
     def engine(self) -> Engine:
@@ -94,6 +112,7 @@ class Translator:
         length_penalty: float | None = None,
         search: SearchSettings | None = None,
         alignment: bool = False,
+        logprobs: bool = False,
         glossary: Mapping[str, str] | None = None,
         prefix: str = "",
     ) -> Translation: ...
@@ -107,6 +126,7 @@ class Translator:
         length_penalty: float | None = None,
         search: SearchSettings | None = None,
         alignment: bool = False,
+        logprobs: bool = False,
         glossary: Mapping[str, str] | None = None,
         prefix: str = "",
     ) -> list[Translation]: ...
@@ -119,13 +139,15 @@ class Translator:
         length_penalty: float | None = None,
         search: SearchSettings | None = None,
         alignment: bool = False,
+        logprobs: bool = False,
         glossary: Mapping[str, str] | None = None,
         prefix: str = "",
     ) -> Translation | list[Translation]:
         """The translation of a text, or of each of several, in order. A text without words stays as it is.
 
         `search` holds all settings of the search; `beam_size`, `n_best` and `length_penalty` beside it win over its.
-        `alignment` links words. `glossary` says what phrases of the source become, `prefix` how translations begin.
+        `alignment` links words, `logprobs` gives the log-probability of each piece. `glossary` maps phrases of the
+        source to those of the translation, which begins with `prefix`.
         """
         given = {"beam_size": beam_size, "n_best": n_best, "length_penalty": length_penalty}
         chosen = {name: value for name, value in given.items() if value is not None}
@@ -133,7 +155,16 @@ class Translator:
         if chosen:
             settings = SearchSettings.read(settings.model_dump() | chosen, where="translate")
         texts = [text] if isinstance(text, str) else text
-        found = list(self.stream(texts, search=settings, alignment=alignment, glossary=glossary, prefix=prefix))
+        asked = self.stream(
+            texts,
+            search=settings,
+            window=_TOGETHER,
+            alignment=alignment,
+            logprobs=logprobs,
+            glossary=glossary,
+            prefix=prefix,
+        )
+        found = list(asked)
         return found[0] if isinstance(text, str) else found
 
     def stream(
@@ -143,10 +174,15 @@ class Translator:
         search: SearchSettings | None = None,
         window: int = _WINDOW,
         alignment: bool = False,
+        logprobs: bool = False,
         glossary: Mapping[str, str] | None = None,
         prefix: str = "",
     ) -> Iterator[Translation]:
-        """The translations of any number of texts, in order, as they are done; only `window` of them are held."""
+        """The translations of any number of texts, in order, as they are done; only `window` of them are held.
+
+        An error of `texts` is raised after the translations of all texts before it.
+        """
+        refuse_after_fork()
         if window < 1:
             raise SettingsError(f"window = {window}: it must be 1 text or more.")
         if prefix and self.tokenisers.reversed:
@@ -160,6 +196,7 @@ class Translator:
         asked = Asked(
             search=self._within_positions(search or SearchSettings()),
             alignment=alignment,
+            logprobs=logprobs,
             glossary=Glossary(glossary) if glossary else None,
             prefix=tuple(self.tokenisers.target.encode(prefix)),
         )
@@ -171,6 +208,7 @@ class Translator:
     def score(self, sources: Iterable[str], targets: Iterable[str]) -> list[Scored]: ...
     def score(self, sources: str | Iterable[str], targets: str | Iterable[str]) -> Scored | list[Scored]:
         """How likely the model finds each target as the translation of its source. Texts are taken whole."""
+        refuse_after_fork()
         if isinstance(sources, str) and isinstance(targets, str):
             return self._scored([(sources, targets)])[0]
         pairs, scored = _paired(sources, targets), list[Scored]()
@@ -183,27 +221,36 @@ class Translator:
 
         `without` names heads or layers that are switched off: `encoder.2.5,decoder-source.0`.
         """
-        from regard.insight.capture import heads_named
         from regard.insight.look import look
+        from regard.models.parts.observation import heads_named
 
+        refuse_after_fork()
         if len(self.models) > 1:
             raise SettingsError("an ensemble cannot be looked into.\n  Load one of its models alone, and look at that.")
-        return look(
-            self.model,
-            self.tokenisers,
-            source,
-            target,
-            device=self.device,
-            engine=self.engine,
-            off=heads_named(self.model, without),
-            search=self._within_positions(SearchSettings.read({"beam_size": beam_size}, where="look")),
-            name=self.name,
-            languages=self.languages,
-        )
+        with self.loaded.lock:
+            return look(
+                self.model,
+                self.tokenisers,
+                source,
+                target,
+                device=self.device,
+                engine=self.engine,
+                off=heads_named(self.model, without),
+                search=self._within_positions(SearchSettings.read({"beam_size": beam_size}, where="look")),
+                name=self.name,
+                languages=self.languages,
+            )
 
     def _streamed(self, texts: Iterator[str], asked: Asked, window: int) -> Iterator[Translation]:
-        while taken := list(islice(texts, window)):
+        error: Exception | None = None
+        while error is None:
+            taken, error = _taken(texts, window)
+            refuse_after_fork()
+            if not taken:
+                break
             yield from self._texts.translated(taken, asked)
+        if error is not None:
+            raise error
 
     def _scored(self, pairs: Sequence[tuple[str, str]]) -> list[Scored]:
         source, target = self.tokenisers.source, self.tokenisers.target
@@ -234,6 +281,11 @@ def load(
     more than `split_over` words is translated sentence by sentence.
     """
     return Translator(model, device=device, engine=engine, split_over=split_over)
+
+
+def _open_again(folders: list[Path], options: Mapping[str, Any]) -> Translator:
+    """The Translator that was pickled."""
+    return Translator(folders, **options)
 
 
 def _load(folders: tuple[Path, ...], device: torch.device) -> Loaded:
@@ -285,6 +337,16 @@ def _longest(descriptions: Sequence[Description]) -> int:
         rows += recipe.get("training", {}).get("row_lengths", ())[-1:]
     positions = _positions(descriptions)
     return min(_MOST_PIECES, *rows, _MOST_PIECES if positions is None else positions) - 1
+
+
+def _taken(texts: Iterator[str], window: int) -> tuple[list[str], Exception | None]:
+    """The next texts, and the error that their iterator raised after them."""
+    taken: list[str] = []
+    try:
+        taken.extend(islice(texts, window))
+    except Exception as error:  # noqa: BLE001 it is raised once the texts before it are translated
+        return taken, error
+    return taken, None
 
 
 def _paired(sources: Iterable[str], targets: Iterable[str]) -> Iterator[tuple[str, str]]:

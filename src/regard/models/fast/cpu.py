@@ -153,14 +153,20 @@ class _Listing(nn.Module):
         if not self.training or self._observed():
             return plain.states(batch)
         heads = next(part.heads for part in self.modules() if isinstance(part, MultiHeadAttention))
-        streams = {name: getattr(batch, name) for name in ("source", "target")}
+        streams = batch.streams
         if not any(bool(rows.segments.any()) for rows in streams.values()):
             return plain.states(batch)
         real = RealTokens(streams, heads=heads, dtype=next(self.parameters()).dtype)
-        return plain.states(batch._replace(**{name: _listed(name, rows, real) for name, rows in streams.items()}))
+        return plain.states(_Listed({name: _listed(name, rows, real) for name, rows in streams.items()}))
 
     def _observed(self) -> bool:
         return any(part.observer is not None for part in self.modules() if isinstance(part, MultiHeadAttention))
+
+
+class _Listed(NamedTuple):
+    """A batch whose rows are listed."""
+
+    streams: dict[str, ListedRows]
 
 
 def _listed(stream: str, rows: Rows, real: RealTokens) -> ListedRows:

@@ -58,7 +58,7 @@ class GpuAttention(MultiHeadAttention):
             return super().attention(query, key, value, sight)
         allowed = sight.allowed()
         few = query.size(2) <= MOST_QUERIES and query.is_cuda and not torch.is_grad_enabled()
-        if few and _fits(query, key, value, allowed) and (kernel := trusted("attention")):
+        if few and _fits(query, key, value, allowed) and (kernel := trusted("step_attention")):
             attended: Tensor = kernel.attend(query, key, value, allowed)
             return attended
         return F.scaled_dot_product_attention(query, key, value, attn_mask=allowed)

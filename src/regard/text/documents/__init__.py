@@ -31,7 +31,7 @@ from regard.text.files import bare_name
 from regard.text.pairs import Languages
 
 
-class State(Enum):
+class SegmentState(Enum):
     """How far a segment has come."""
 
     UNTRANSLATED = "untranslated"
@@ -57,7 +57,7 @@ class Segment:
 
     source: str
     target: str = ""  # the translation that is there
-    state: State = State.UNTRANSLATED
+    state: SegmentState = SegmentState.UNTRANSLATED
     line: int  # of the file, from 1
 
 

@@ -14,7 +14,7 @@ import polib
 
 from regard.text.bad_input import Problem
 from regard.text.content import Content
-from regard.text.documents import Asked, Document, Edit, Place, Segment, State
+from regard.text.documents import Asked, Document, Edit, Place, Segment, SegmentState
 from regard.text.formats.po import BrokenCatalogue, parse
 from regard.text.inline import Inline, Shown
 from regard.text.pairs import serves
@@ -150,11 +150,11 @@ def _places(content: Content, entry: _Entry, writer: _Writer, asked: Asked, sing
         plural = "msgid_plural" in entry.fields and (single or name not in ("msgstr", "msgstr[0]"))
         shown = _shown(entry.text("msgid_plural" if plural else "msgid"))
         if shown.text:
-            state = State.UNFINISHED if entry.fuzzy else State.TRANSLATED
+            state = SegmentState.UNFINISHED if entry.fuzzy else SegmentState.TRANSLATED
             segment = Segment(
                 source=shown.text,
                 target=_shown(place.text).text,
-                state=state if place.text else State.UNTRANSLATED,
+                state=state if place.text else SegmentState.UNTRANSLATED,
                 line=content.line(place.start),
             )
             yield Place(segment, _putting(content, entry, name, shown, writer, asked))

@@ -6,7 +6,7 @@ Codes of the word processor (`bpt`, `ept`, `ph`, `it`, `ut`) stay as single tags
 from __future__ import annotations
 
 from regard.text.content import Content, read_xml
-from regard.text.documents import Asked, Document, Edit, Place, Segment, State
+from regard.text.documents import Asked, Document, Edit, Place, Segment, SegmentState
 from regard.text.pairs import Languages, serves, sides
 from regard.text.xml_places import Node, escaped, inline, space_before, tree, with_attributes
 
@@ -64,7 +64,7 @@ def _place(content: Content, unit: Node, languages: Languages, written: str, ask
         variant = _variant(content, source, segment, _segment(segment, text), written, marked=asked.marked)
         return [Edit(variants[-1].end, variants[-1].end, space_before(content, source) + variant)]
 
-    state = State.TRANSLATED if already else State.UNTRANSLATED
+    state = SegmentState.TRANSLATED if already else SegmentState.UNTRANSLATED
     return Place(Segment(source=shown.text, target=already, state=state, line=content.line(unit.start)), put)
 
 

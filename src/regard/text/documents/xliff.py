@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from regard.text.content import Content, read_xml
-from regard.text.documents import Asked, Document, Edit, Place, Segment, State
+from regard.text.documents import Asked, Document, Edit, Place, Segment, SegmentState
 from regard.text.pairs import serves
 from regard.text.xml_places import Node, escaped, inline, space_before, tree, with_attributes
 
@@ -72,10 +72,10 @@ def _place(content: Content, unit: Node, asked: Asked, *, modern: bool) -> Itera
     yield Place(segment, put)
 
 
-def _state(target: str, state: str) -> State:
+def _state(target: str, state: str) -> SegmentState:
     if not target or state in _UNTRANSLATED:
-        return State.UNTRANSLATED
-    return State.UNFINISHED if state.startswith("needs-") else State.TRANSLATED
+        return SegmentState.UNTRANSLATED
+    return SegmentState.UNFINISHED if state.startswith("needs-") else SegmentState.TRANSLATED
 
 
 def _target(content: Content, source: Node, target: Node | None, text: str, asked: Asked, *, modern: bool) -> Edit:

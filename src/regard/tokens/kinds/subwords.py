@@ -16,7 +16,6 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import cached_property
-from itertools import chain
 from typing import Literal
 
 from pydantic import Field
@@ -25,11 +24,12 @@ from sentencepiece import SentencePieceProcessor, SentencePieceTrainer
 from regard.errors import ModelFolderError, SettingsError, TextError
 from regard.settings import Settings
 from regard.text.normalisation import normalise
-from regard.tokens.listing import frequent
+from regard.tokens.listing import character_counts, frequent
 from regard.tokens.tokeniser import BEGIN, END, SPACE, SPECIAL, UNKNOWN, fingerprint, utf8, word_starts
 
 _THREADS = 16  # the sums of unigram training depend on how many threads share them: a constant makes files repeatable
 _BYTES = 256
+_TOGETHER = 10_000  # texts whose characters are counted at a time
 _LEAST_COVERAGE = 0.98  # the least that SentencePiece accepts
 
 _log = logging.getLogger(__name__)
@@ -88,12 +88,13 @@ class Subwords:
 
     def decode(self, ids: Sequence[int]) -> str:
         """The text of `ids`; bytes that are not UTF-8 give U+FFFD."""
-        text: str = self._processor.decode([int(token) for token in ids if token not in self._silent])
+        heard = ids if self._silent.isdisjoint(ids) else [token for token in ids if token not in self._silent]
+        text: str = self._processor.decode(list(map(int, heard)))
         return text
 
     def pieces(self, ids: Sequence[int]) -> list[str]:
         """The pieces as SentencePiece writes them."""
-        return [self._pieces[token] for token in ids]
+        return list(map(self._pieces.__getitem__, ids))
 
     def word_starts(self, ids: Sequence[int]) -> list[bool]:
         """A word starts with a piece that starts with a space."""
@@ -174,8 +175,11 @@ def _characters(texts: Sequence[str], *, protected: Sequence[str], minimum: int,
     Those within protected strings do not count: SentencePiece ends the process if a required character is never met.
     """
     apart = re.compile("|".join(re.escape(string) for string in sorted(protected, key=len, reverse=True)))
-    counts = Counter(chain.from_iterable(apart.sub("", text) if protected else text for text in texts))
-    counts.pop(" ", None)
+    counts: Counter[str] = Counter()
+    for first in range(0, len(texts), _TOGETHER):
+        together = "\n".join(texts[first : first + _TOGETHER])
+        counts.update(character_counts(apart.sub("", together) if protected else together))
+    del counts["\n"], counts[" "]
     return "".join(frequent(counts, minimum=minimum)[:limit])
 
 

@@ -21,8 +21,10 @@ def engines() -> list[str]:
 def open_engine(name: str, loaded: Loaded) -> Engine:
     """The engine of that name; `auto` is the one that suits this model and this machine best."""
     if name == "auto":
-        name = max(engines(), key=lambda other: _file(other).suits(loaded))
-    elif name not in engines():
+        files = sorted(map(_file, engines()), key=lambda file: -file.preference)
+        opened = (file.open_if_it_suits(loaded) for file in files if file.preference)
+        return next(engine for engine in opened if engine is not None)
+    if name not in engines():
         raise SettingsError(f"engine = {name!r}: there is no such engine; {nearest(name, ['auto', *engines()])}")
     return _file(name).open(loaded)
 

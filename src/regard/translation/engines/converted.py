@@ -67,7 +67,7 @@ def opened(loaded: Loaded, *, compute_type: str) -> tuple[CTranslate2Engine, Ver
             "  Use device = 'cpu', or engine = 'torch'."
         )
     (member,) = loaded.members
-    ours = TorchEngine(member.model, loaded.tokenisers, device=loaded.device)
+    ours = TorchEngine(member.model, loaded.tokenisers, device=loaded.device, lock=loaded.lock)
     return build(member, loaded.tokenisers, fallback=ours, compute_type=compute_type)
 
 
@@ -99,14 +99,16 @@ def build(
 
     folder = cache_folder() / "ctranslate2" / _key(loaded, tokenisers, compute_type)
     verdict = _read(folder)
-    if verdict is None:
-        make_writable(folder.parent)
-        with new_folder(folder) as new:
-            convert(loaded, tokenisers, new, quantization=compute_type)
-            _refuse_if_it_kills(new, compute_type)
-            verdict = compare(engine(new), fallback, tokenisers)
-            _describe(new, verdict)
-    return engine(folder), verdict
+    if verdict is not None:
+        return engine(folder), verdict
+    make_writable(folder.parent)
+    with new_folder(folder) as new:
+        convert(loaded, tokenisers, new, quantization=compute_type)
+        _refuse_if_it_kills(new, compute_type)
+        opened_once = engine(new)
+        verdict = compare(opened_once, fallback, tokenisers)
+        _describe(new, verdict)
+    return opened_once, verdict
 
 
 def compare(engine: CTranslate2Engine, other: Engine, tokenisers: Tokenisers) -> Verdict:

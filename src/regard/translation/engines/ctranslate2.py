@@ -197,4 +197,4 @@ def _open(loaded: Loaded) -> Engine:
     return opened(loaded, compute_type="int8")[0]
 
 
-ENGINE = EngineFile(suits=lambda _: 0, open=_open)
+ENGINE = EngineFile(open=_open)

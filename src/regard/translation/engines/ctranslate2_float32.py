@@ -12,14 +12,15 @@ def _open(loaded: Loaded) -> Engine:
     return opened(loaded, compute_type="float32")[0]
 
 
-def _suits(loaded: Loaded) -> int:
-    """More than torch on a processor where it agrees; nobody asked for it, so nothing is an error."""
+def _open_if_it_suits(loaded: Loaded) -> Engine | None:
+    """The engine, on a processor where it agrees with ours; an error means that it does not suit."""
     if loaded.device.type != "cpu" or not available():
-        return 0
+        return None
     try:
-        return 2 if opened(loaded, compute_type="float32")[1].agrees else 0
+        engine, verdict = opened(loaded, compute_type="float32")
     except (RegardError, OSError):
-        return 0
+        return None
+    return engine if verdict.agrees else None
 
 
-ENGINE = EngineFile(suits=_suits, open=_open)
+ENGINE = EngineFile(open=_open, preference=2, open_if_it_suits=_open_if_it_suits)

@@ -1,13 +1,14 @@
 """What every engine is: sentences in, what the search found for each out, in the same order.
 
-An engine is one file in this folder, with an `ENGINE`: how well it suits what was loaded, and how it is opened.
+An engine is one file in this folder, with an `ENGINE`: how it is opened, and whether `auto` may choose it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
+from threading import RLock
 from typing import Any, NamedTuple, Protocol
 from zlib import crc32
 
@@ -15,7 +16,7 @@ import torch
 from torch import Tensor
 
 from regard.modelfolder import ModelFolder
-from regard.models.protocols import Rows
+from regard.models.protocols import Model, Rows
 from regard.search import Request, Result, SearchSettings
 from regard.search.request import Phrase
 from regard.tokens import Tokenisers
@@ -29,7 +30,7 @@ class Engine(Protocol):
     def search(
         self, sentences: Sequence[Sequence[int]], settings: SearchSettings, *, requests: Sequence[Request] | None = None
     ) -> list[Result]:
-        """What is found for each sentence, the source's ids without their end.
+        """What is found for each sentence, the source's ids without their end. Any number of threads may call it.
 
         `requests` say what is asked of each translation; left out, nothing is (`plain_requests`). An engine that cannot
         do all that settings and requests ask for leaves such sentences to the engine `torch`, which can.
@@ -38,19 +39,30 @@ class Engine(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class Loaded:
-    """What an engine is opened for: a model, or several that make an ensemble, in the order of their folders."""
+    """What an engine is opened for: a model, or several that make an ensemble, in the order of their folders.
+
+    Models are observed, packed and captured while they compute, so one thread at a time uses them: the one that holds
+    `lock`.
+    """
 
     folders: tuple[Path, ...]
     members: tuple[ModelFolder, ...]
     tokenisers: Tokenisers
     device: torch.device
+    lock: RLock = field(default_factory=RLock, repr=False, compare=False)
+
+    @property
+    def models(self) -> tuple[Model[Any, Any], ...]:
+        """The model of each member."""
+        return tuple(member.model for member in self.members)
 
 
 class EngineFile(NamedTuple):
-    """What an engine's file says of it."""
+    """How an engine is opened, and whether `auto` may choose it."""
 
-    suits: Callable[[Loaded], int]  # for `auto`, which takes the highest; 0: only on request
     open: Callable[[Loaded], Engine]
+    preference: int = 0  # `auto` tries the highest first; an engine with 0 is opened only on request
+    open_if_it_suits: Callable[[Loaded], Engine | None] = lambda _: None  # for `auto`; None: try the next engine
 
 
 class Decoding(Protocol):

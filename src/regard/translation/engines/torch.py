@@ -13,16 +13,18 @@ import gc
 from collections.abc import Iterator, Sequence
 from copy import deepcopy
 from functools import partial
+from threading import RLock
 from typing import Any, NamedTuple
 
 import torch
 
 from regard.batches.rows import Rows, rows_of
 from regard.errors import RegardError
+from regard.models.protocols import Model
 from regard.search import Board, Request, Result, Search, SearchSettings, Session, StateBoard, build
 from regard.search.length import limit
 from regard.tokens import Tokenisers
-from regard.translation.engines.captured import CapturedBoard, no_garbage
+from regard.translation.engines.captured_board import CapturedBoard, no_garbage
 from regard.translation.engines.engine import Decoding, EngineFile, Loaded, plain_requests
 from regard.translation.engines.ensemble import Ensemble, in_place
 
@@ -51,9 +53,11 @@ class TorchEngine:
         device: torch.device,
         precision: torch.dtype | None = None,
         gpu_rows: int | None = None,
+        lock: RLock | None = None,
     ) -> None:
         self.model = model if precision is None else _in(precision, model)
         self.tokenisers, self.device, self.gpu_rows = tokenisers, device, gpu_rows
+        self.lock = lock or RLock()  # held while the model computes
         self.benches: dict[tuple[int, SearchSettings], _Bench] = {}
 
     @torch.no_grad()
@@ -64,9 +68,10 @@ class TorchEngine:
         asked = plain_requests(sentences) if requests is None else requests
         ended = [[*sentence, self.tokenisers.source.end] for sentence in sentences]
         begin, end = self.tokenisers.target.begin, self.tokenisers.target.end
-        search = build(settings, begin=begin, end=end, device=self.device)
-        results = (self._on_a_gpu if self.device.type == "cuda" else self._on_a_cpu)(ended, asked, search)
-        found = dict(results)
+        with self.lock:
+            search = build(settings, begin=begin, end=end, device=self.device)
+            results = (self._on_a_gpu if self.device.type == "cuda" else self._on_a_cpu)(ended, asked, search)
+            found = dict(results)
         return [found[number] for number in range(len(sentences))]
 
     def _on_a_cpu(self, sentences: list[list[int]], requests: Sequence[Request], search: Search) -> Found:
@@ -218,10 +223,13 @@ def _in(precision: torch.dtype, model: Any) -> Any:
     return deepcopy(model).to(precision)
 
 
+def together(models: Sequence[Model[Any, Any]]) -> Decoding:
+    """The model, or the ensemble of several."""
+    return models[0] if len(models) == 1 else Ensemble(models)
+
+
 def _open(loaded: Loaded) -> TorchEngine:
-    models = [member.model for member in loaded.members]
-    model: Decoding = models[0] if len(models) == 1 else Ensemble(models)
-    return TorchEngine(model, loaded.tokenisers, device=loaded.device)
+    return TorchEngine(together(loaded.models), loaded.tokenisers, device=loaded.device, lock=loaded.lock)
 
 
-ENGINE = EngineFile(suits=lambda _: 1, open=_open)
+ENGINE = EngineFile(open=_open, preference=1, open_if_it_suits=_open)

@@ -10,7 +10,7 @@ from pydantic import Field, field_validator, model_validator
 from regard.errors import SettingsError
 from regard.settings import Settings, nearest
 from regard.text.normalisation import normalise
-from regard.tokens.protection import PATTERNS
+from regard.tokens.protected import PATTERNS
 from regard.tokens.tokeniser import SPACE, SPECIAL, find_kind, kind_names
 
 _RESERVED = re.compile("|".join((*SPECIAL, "<s>", "<0x[0-9A-F]{2}>")))  # pieces of its own, in a SentencePiece model

@@ -12,9 +12,9 @@ from regard.text.bad_input import BadInput
 from regard.text.corpus import check_command
 from regard.text.files import bare_name
 from regard.text.formats import Reading, tsv
-from regard.text.held_out import HeldOut
-from regard.text.inspection import Corpus, Inspection, look_like
-from regard.text.languages import base
+from regard.text.inspection.inspect import Corpus, Inspection, look_like
+from regard.text.inspection.languages import base
+from regard.text.inspection.test_sets import KnownPairs
 from regard.text.pairs import Languages
 from regard.text.tally import Tally
 
@@ -106,7 +106,7 @@ def _named_like_tests(found: Inspection) -> Iterator[Finding]:
         yield Finding("named_like_test_set", gravity, what, tally, "Name the training files instead.")
 
 
-def _shared(held_out: HeldOut | None) -> Iterator[Finding]:
+def _shared(held_out: KnownPairs | None) -> Iterator[Finding]:
     if held_out is None:
         return
     (pairs, of_pairs), (sources, of_sources) = held_out.same_pair, held_out.same_source

@@ -15,7 +15,7 @@ from torch import nn
 from torch.func import functional_call
 
 from regard.errors import SettingsError
-from regard.training import probes
+from regard.training.machine import probes
 
 _MUCH_WORK = 2e15  # operations: about a minute on a GPU, if they are not compiled; compiling takes as long
 

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from regard.insight.attention import Attention
-from regard.insight.capture import Head
 from regard.insight.encoding import encoded
+from regard.models.parts.observation import Head
 from regard.pages.document import document, section
 from regard.text.files import replacing
 

@@ -68,7 +68,7 @@ class SideStatistics:
         self.alphabet.update(alphabet)
         split = [text.split() for text in texts]
         self.words.add(map(len, split))
-        if len(self.strings) <= MOST_STRINGS:
+        if not self.full:
             self.strings.update(*split)
         if _JOIN in "".join(texts):
             self.joined += sum(string.endswith(_JOIN) for strings in split for string in strings)
@@ -78,9 +78,14 @@ class SideStatistics:
         self.characters.counts.update(later.characters.counts)
         self.words.counts.update(later.words.counts)
         self.alphabet.update(later.alphabet)
-        if len(self.strings) <= MOST_STRINGS:
+        if not self.full:
             self.strings.update(later.strings)
         self.joined += later.joined
+
+    @property
+    def full(self) -> bool:
+        """Whether there are too many strings to list more of them."""
+        return len(self.strings) > MOST_STRINGS
 
     @property
     def single_words(self) -> bool:

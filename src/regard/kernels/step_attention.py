@@ -17,7 +17,7 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from regard.kernels.machine import tried_on
+from regard.kernels.multiprocessors import tried_on
 
 _KEYS = 64  # that are read at a time
 _MASK = 1024  # keys whose mask is read at a time

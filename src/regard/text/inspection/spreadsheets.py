@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 
-from regard.text.languages import base
+from regard.text.inspection.languages import base
 from regard.text.pairs import Chunk, Languages
 from regard.text.tally import Tally
 

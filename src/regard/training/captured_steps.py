@@ -39,11 +39,11 @@ class Captures:
 
     def __init__(self, *, gradients: Gradients, update: Callable[[], Tensor], forget: Callable[[], None]) -> None:
         self.gradients, self.update, self.forget = gradients, update, forget
-        self.graphs: dict[tuple[torch.Size, torch.Size], _Captured] = {}
+        self.graphs: dict[tuple[torch.Size, ...], _Captured] = {}
 
     def step(self, batch: Batch, share: float, *, device: torch.device) -> Outcome:
         """One step on this batch."""
-        shape = batch.source.tokens.shape, batch.labels.shape
+        shape = tuple(tensor.shape for tensor in batch.tensors())
         if shape not in self.graphs:
             try:
                 self.graphs[shape] = self._capture(batch.to(device))
@@ -52,7 +52,7 @@ class Captures:
             except RuntimeError as error:
                 raise NotCapturedError(f"{type(error).__name__}: {error}".split("\n")[0]) from error
         captured = self.graphs[shape]
-        for place, new in zip(_tensors(captured.batch), _tensors(batch), strict=True):
+        for place, new in zip(captured.batch.tensors(), batch.tensors(), strict=True):
             place.copy_(new, non_blocking=True)
         captured.share.fill_(share)
         captured.graph.replay()
@@ -83,7 +83,3 @@ class _Captured(NamedTuple):
     batch: Batch
     share: Tensor
     outcome: Outcome
-
-
-def _tensors(batch: Batch) -> tuple[Tensor, ...]:
-    return (*batch.source, *batch.target, batch.labels)

@@ -11,11 +11,11 @@ from typing import Any
 from regard.evaluation.differences import marked
 from regard.pages.document import document, labelled_text, section
 from regard.text.files import replacing
-from regard.training import figures
-from regard.training.data import Counted, data_of
-from regard.training.history import growth, messages, trend
-from regard.training.learning import learning
-from regard.training.summary import Summary
+from regard.training.report import figures
+from regard.training.report.data import Counted, data_of
+from regard.training.report.history import growth, messages, trend
+from regard.training.report.learning import learning
+from regard.training.report.summary import Summary
 
 _MESSAGES = 200
 _GROWN, _STAGES = 3, 8
@@ -75,7 +75,7 @@ def report(summary: Summary) -> str:
         header=_header(summary),
         sections=sections,
         skip=("samples", "To the sample translations"),
-        style=files("regard.training").joinpath("report.css").read_text(encoding="utf-8"),
+        style=files("regard.training.report").joinpath("report.css").read_text(encoding="utf-8"),
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from regard.training.figures import finite
+from regard.training.report.figures import finite
 
 Events = Sequence[Mapping[str, Any]]
 Point = tuple[float, float]

@@ -27,7 +27,7 @@ class Shared(NamedTuple):
     of_test: set[int]
 
 
-class HeldOut:
+class KnownPairs:
     """The pairs of test sets, and what a training set shares with them. Sides are compared in normal form."""
 
     def __init__(self, pairs: Iterable[Pair]) -> None:

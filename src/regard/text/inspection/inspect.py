@@ -14,15 +14,15 @@ from typing import NamedTuple
 from regard.text.bad_input import BadInput
 from regard.text.cleaning import CleaningReport, CleaningSettings, clean, drop_duplicates
 from regard.text.corpus import read
-from regard.text.direction import Misplaced, WordSides, misplaced
-from regard.text.fingerprints import Fingerprints
 from regard.text.formats import Reading
-from regard.text.held_out import HeldOut, named_like_test_sets
-from regard.text.languages import Profile, base, judged, words
-from regard.text.oddities import Odd, count_oddities
+from regard.text.inspection.direction import Misplaced, WordSides, misplaced
+from regard.text.inspection.fingerprint_set import Fingerprints
+from regard.text.inspection.languages import Profile, base, judged, words
+from regard.text.inspection.oddities import Odd, count_oddities
+from regard.text.inspection.spreadsheets import Spreadsheet
+from regard.text.inspection.statistics import SideStatistics
+from regard.text.inspection.test_sets import KnownPairs, named_like_test_sets
 from regard.text.pairs import Chunk, Languages, Pair, chunks
-from regard.text.spreadsheets import Spreadsheet
-from regard.text.statistics import SideStatistics
 from regard.text.tally import Tally
 
 Progress = Callable[[int], None]
@@ -65,7 +65,7 @@ class Inspection:
     misplaced: dict[Misplaced, Tally] = field(default_factory=dict)
     third: dict[tuple[str, str], Tally] = field(default_factory=dict)  # by side and language
     judged: Counter[str] = field(default_factory=Counter)  # lines whose language is clear, by side
-    held_out: HeldOut | None = None
+    held_out: KnownPairs | None = None
     like_tests: tuple[str, ...] = ()
     beside_training: bool = False
 
@@ -88,7 +88,7 @@ def look_through(
     like_tests, found.beside_training = named_like_test_sets(corpus.data, reading, format=corpus.format)
     found.like_tests = tuple(like_tests)
     if tests:
-        found.held_out = HeldOut(tests.pairs(found.bad))
+        found.held_out = KnownPairs(tests.pairs(found.bad))
     evidence = _count(found, cleaning, progress).evidence()
     if evidence:
         _find_misplaced(found, evidence, cleaning, progress)

@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 from html import escape
 from typing import NamedTuple
 
-from regard.training.figures import small
-from regard.training.history import Point
+from regard.training.report.figures import small
+from regard.training.report.history import Point
 
 _WIDTH, _HEIGHT = 480, 260
 _LEFT, _RIGHT, _TOP, _BOTTOM = 60, 16, 14, 42

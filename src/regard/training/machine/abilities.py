@@ -15,8 +15,8 @@ from regard import modelfolder, shipped
 from regard.caches import cache_folder
 from regard.devices import device_for
 from regard.errors import RegardError
-from regard.training import probes
-from regard.training.precision import precision_for, worth_compiling
+from regard.training.machine import probes
+from regard.training.machine.precision import precision_for, worth_compiling
 from regard.translation.engines import engines
 
 _LIBRARIES = ("numpy", "sentencepiece", "safetensors", "sacrebleu", "lxml", "babel")

@@ -7,10 +7,10 @@ import re
 from shlex import quote
 from typing import Any
 
-from regard.training import figures
-from regard.training.data import data_of
-from regard.training.history import trend
-from regard.training.summary import Summary
+from regard.training.report import figures
+from regard.training.report.data import data_of
+from regard.training.report.history import trend
+from regard.training.report.summary import Summary
 
 LICENCE = "**Fill in: the licence of the training data.** It is unknown to Regard, and so is what it allows you to do."
 

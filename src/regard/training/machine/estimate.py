@@ -15,9 +15,9 @@ import torch
 
 from regard import presets
 from regard.devices import device_for
-from regard.text.statistics import SideStatistics
+from regard.text.inspection.statistics import SideStatistics
 from regard.training.advice import Advice
-from regard.training.precision import Precision, precision_for
+from regard.training.machine.precision import Precision, precision_for
 
 _OPERATIONS = 6
 _EFFICIENCY = 0.4  # of the speed of bare matrix products; the rest of the time goes to everything between them
@@ -88,12 +88,10 @@ def _characters_a_token(vocabulary: int, side: SideStatistics) -> float:
 
 def _parameters(advice: Advice, model: dict[str, Any]) -> int:
     from regard import models
-    from regard.training.recipe import with_separate_vocabularies
 
     sides = advice.tokeniser.sides()
-    table = model | {"source_vocabulary": sides[0].vocabulary, "target_vocabulary": sides[-1].vocabulary}
-    if len(sides) > 1:
-        table = with_separate_vocabularies(table)
+    sizes = {"source": sides[0].vocabulary, "target": sides[-1].vocabulary}
+    table = models.sized(model, sizes, separate=len(sides) > 1)
     settings = models.read_settings(table, where=f"preset {advice.preset!r}")
     with torch.device("meta"):
         built = models.build(table["architecture"], settings)

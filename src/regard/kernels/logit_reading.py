@@ -18,7 +18,7 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from regard.kernels.machine import tried_on
+from regard.kernels.multiprocessors import tried_on
 
 _BLOCK = 64
 _BLOCKS = 32  # that are read at a time

@@ -7,9 +7,9 @@ from html import escape
 from typing import NamedTuple
 
 from regard.pages.document import swatch
-from regard.training import figures
-from regard.training.curves import Curve, chart
-from regard.training.history import Events, Point, Series, lowest, score_names, series
+from regard.training.report import figures
+from regard.training.report.curves import Curve, chart
+from regard.training.report.history import Events, Point, Series, lowest, score_names, series
 
 _COLOURS = {"training": 1, "validation": 2}
 _SCORES = (3, 4, 5, 0)

@@ -49,10 +49,10 @@ def captured(work: Callable[[], None]) -> Callable[[], None]:
 
 @contextmanager
 def no_garbage() -> Iterator[None]:
-    """Python does not collect cycles meanwhile.
+    """Python does not look for cyclic garbage meanwhile.
 
-    Most of what is made for sentences lives on, so there is hardly any garbage; and a GPU would wait while all objects
-    are examined, which takes longer than many steps.
+    Most objects that are made for sentences stay, so there is hardly any garbage. Looking for it would take a quarter
+    of the host's time, and a GPU would wait for longer than many steps.
     """
     was_enabled = gc.isenabled()
     gc.disable()

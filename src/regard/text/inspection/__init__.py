@@ -1,0 +1,1 @@
+"""What `regard check` looks for in a corpus, one file for each concern."""

@@ -1,0 +1,1 @@
+"""What this machine can do: precisions, memory, speed, and how long a training will take."""
