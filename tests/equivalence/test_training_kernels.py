@@ -173,9 +173,16 @@ def test_a_residual_and_its_gradients_are_those_of_the_plain_way(width: int, dty
     torch.testing.assert_close(found.double(), expected, rtol=error, atol=error)
     ours = torch.autograd.grad(found, inputs, gradient)
     theirs = torch.autograd.grad(expected, precise, gradient.double())
-    for our, their, given in zip(ours, theirs, inputs, strict=True):
+    plain = torch.autograd.grad(F.layer_norm(inputs[0] + inputs[1], (width,), *inputs[2:], 1e-5), inputs, gradient)
+    for our, their, rounded, given in zip(ours, theirs, plain, inputs, strict=True):
         assert our.dtype == given.dtype
-        torch.testing.assert_close(our.double(), their, rtol=error, atol=error)
+        assert_as_close_as(our, rounded, their, error)
+
+
+def assert_as_close_as(ours: Tensor, plain: Tensor, exact: Tensor, error: float) -> None:
+    """Within the error, or 1.5 times the error of PyTorch in the same precision: sums cancel, roundings do not."""
+    missed = (plain.double() - exact).abs().max().item()
+    torch.testing.assert_close(ours.double(), exact, rtol=error, atol=max(error, 1.5 * missed))
 
 
 @needs_triton
@@ -196,8 +203,10 @@ def test_a_residual_drops_backward_what_it_dropped_forward(width: int, dtype: to
     ours = torch.autograd.grad(found, inputs, gradient)
     theirs = torch.autograd.grad(expected, precise, gradient.double())
     assert not ours[1][kept == 0].any()
-    for our, their in zip(ours, theirs, strict=True):
-        torch.testing.assert_close(our.double(), their, rtol=error, atol=error)
+    dropped = inputs[0] + inputs[1] * (kept * scale).to(dtype)
+    plain = torch.autograd.grad(F.layer_norm(dropped, (width,), *inputs[2:], 1e-5), inputs, gradient)
+    for our, their, rounded in zip(ours, theirs, plain, strict=True):
+        assert_as_close_as(our, rounded, their, error)
 
 
 @needs_triton
