@@ -121,7 +121,7 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--model", type=Path, help="a model folder, English to German")
     parser.add_argument("--preset", default="base", help="of the model with random weights")
-    parser.add_argument("--engine", default="torch", help="torch, torch-bf16 ...; several with commas")
+    parser.add_argument("--engine", default="torch", help="torch, torch-float32 ...; several with commas")
     parser.add_argument("--device", default="cuda")
     parser.add_argument("--products", default="highest", help="of float32: highest; high is TF32, medium is bf16")
     parser.add_argument("--times", type=int, default=10)

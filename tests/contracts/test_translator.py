@@ -2,6 +2,7 @@
 
 import random
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from regard import ModelFolderError, SettingsError
 from regard.search import Request, Result, SearchSettings
 from regard.tokens import TokeniserSettings
 from regard.tokens import train as train_tokenisers
-from regard.translation.engines import engines
+from regard.translation.engines import engines, open_engine
 from regard.translation.forced import Forced
 from regard.translation.translation import Alternative
 from regard.translation.translator import Translator
@@ -192,14 +193,19 @@ def test_engines_are_found_by_name(trained_folder: Path, translator: Translator)
         regard.load(trained_folder, engine="troch")
 
 
-def test_the_engine_in_bf16_translates_as_torch_does_and_keeps_the_model_as_it_is(
-    trained_folder: Path, texts: list[str]
+@pytest.mark.parametrize(("device", "engine", "expected"), [
+    ("cpu", "torch", torch.float32), ("cpu", "torch-float32", torch.float32),
+    ("cuda", "torch", torch.bfloat16), ("cuda", "torch-float32", torch.float32),
+])  # fmt: skip
+def test_the_engine_torch_computes_in_bf16_on_a_gpu_and_the_models_stay_float32(
+    trained_folder: Path, monkeypatch: pytest.MonkeyPatch, device: str, engine: str, expected: torch.dtype
 ) -> None:
-    rounded = regard.load(trained_folder, device="cpu", engine="torch-bf16")
-    assert rounded.engine.name == "torch-bf16"
-    assert {weight.dtype for weight in rounded.model.parameters()} == {torch.float32}
-    expected = of(regard.load(trained_folder, device="cpu", engine="torch").translate(texts[:20]))
-    assert sum(a == b for a, b in zip(of(rounded.translate(texts[:20])), expected, strict=True)) >= 18
+    monkeypatch.setattr(torch.cuda, "is_bf16_supported", lambda **_: True)
+    loaded = regard.load(trained_folder, device="cpu", engine="torch").loaded
+    opened = open_engine(engine, replace(loaded, device=torch.device(device)))
+    assert opened.name == engine
+    assert {weight.dtype for weight in opened.model.parameters()} == {expected}  # type: ignore[attr-defined]
+    assert {weight.dtype for weight in loaded.models[0].parameters()} == {torch.float32}
 
 
 def test_texts_that_are_all_given_at_once_are_searched_at_once(

@@ -55,7 +55,7 @@ class TorchEngine:
         gpu_rows: int | None = None,
         lock: RLock | None = None,
     ) -> None:
-        self.model = model if precision is None else _in(precision, model)
+        self.model = model if precision is None else rounded(model, precision)
         self.tokenisers, self.device, self.gpu_rows = tokenisers, device, gpu_rows
         self.lock = lock or RLock()  # held while the model computes
         self.benches: dict[tuple[int, SearchSettings], _Bench] = {}
@@ -219,7 +219,8 @@ def _padded(length: int) -> int:
     return max(_GPU_SHORTEST, 1 << (length - 1).bit_length())
 
 
-def _in(precision: torch.dtype, model: Any) -> Any:
+def rounded(model: Any, precision: torch.dtype) -> Any:
+    """A copy of the model with all weights in this precision."""
     return deepcopy(model).to(precision)
 
 
@@ -229,7 +230,11 @@ def together(models: Sequence[Model[Any, Any]]) -> Decoding:
 
 
 def _open(loaded: Loaded) -> TorchEngine:
-    return TorchEngine(together(loaded.models), loaded.tokenisers, device=loaded.device, lock=loaded.lock)
+    """On a GPU that has bf16, with copies in bf16: scores and attention stay those of the float32 models."""
+    models = list(loaded.models)
+    if loaded.device.type == "cuda" and torch.cuda.is_bf16_supported(including_emulation=False):
+        models = [rounded(model, torch.bfloat16) for model in models]
+    return TorchEngine(together(models), loaded.tokenisers, device=loaded.device, lock=loaded.lock)
 
 
 ENGINE = EngineFile(open=_open, preference=1, open_if_it_suits=_open)
