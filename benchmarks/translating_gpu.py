@@ -112,15 +112,15 @@ def step_of(searching: TorchEngine) -> None:
     """Prints what a captured step takes, kernel by kernel."""
     (bench,) = searching.benches.values()
     assert bench.steps
-    bench.steps.move(bench.state)
+    bench.board.move(bench.search)
     torch.cuda.synchronize()
     began = time.perf_counter()
     for _ in range(20):
-        bench.steps.move(bench.state)
+        bench.board.move(bench.search)
     torch.cuda.synchronize()
-    print(f"a captured step of {bench.places * bench.width} rows: {50 * (time.perf_counter() - began):.2f} ms")
+    print(f"a captured step of {bench.places * bench.search.width} rows: {50 * (time.perf_counter() - began):.2f} ms")
     with profile(activities=[ProfilerActivity.CUDA]) as seen:
-        bench.steps.move(bench.state)
+        bench.board.move(bench.search)
         torch.cuda.synchronize()
     kernels = sorted(seen.key_averages(), key=lambda kernel: -kernel.self_device_time_total)
     for kernel in kernels[:12]:
@@ -130,6 +130,7 @@ def step_of(searching: TorchEngine) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--without-peers", action="store_true")
     options = parser.parse_args()
     if not torch.cuda.is_available():
         print("PyTorch sees no GPU here, so nothing is measured.")
@@ -137,7 +138,8 @@ def main() -> None:
     torch.manual_seed(0)
     promises()
     base = model(VOCABULARY).to(GPU)
-    programs = {f"transformers, generate, batches of {size}": generating(size) for size in (256, 1024, 2048)}
+    sizes = () if options.without_peers else (256, 1024, 2048)
+    programs = {f"transformers, generate, batches of {size}": generating(size) for size in sizes}
     engines = {}
     for rows in (2048, 4096, 8192):
         programs[f"Regard, {rows} rows"], engines[rows] = ours(base, rows)
