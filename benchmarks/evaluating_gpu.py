@@ -127,6 +127,7 @@ def main() -> None:
     parser.add_argument("--times", type=int, default=10)
     parser.add_argument("--lines", type=int, help="only the first lines of newstest2013")
     parser.add_argument("--rounds", type=int, default=2)
+    parser.add_argument("--random", action="store_true", help="the model of --model has random weights")
     options = parser.parse_args()
     if options.device == "cuda" and not torch.cuda.is_available():
         print("PyTorch sees no GPU here, so nothing is measured.")
@@ -144,7 +145,7 @@ def main() -> None:
             sizes = f"{len(held_out.sources):,} sentences, {translator.tokenisers.target.size:,} pieces"
             print(f"{engine}, {options.products} precision, {sizes}", flush=True)
             for _ in range(options.rounds):
-                evaluated(translator, held_out, None if options.model else ENDED)
+                evaluated(translator, held_out, ENDED if options.random or not options.model else None)
             del translator
 
 

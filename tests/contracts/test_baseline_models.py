@@ -161,7 +161,7 @@ def test_a_sentence_that_is_too_long_for_learned_positions_is_refused_on_both_si
     with pytest.raises(
         LengthError, match=r"a sentence of 8 tokens is too long: this model learned 6 positions\.\n  Split"
     ):
-        small.encode(padded([([5] * 7, [])]).source)
+        small.encode(padded([([5] * 7, [])]).streams["source"])
     with pytest.raises(LengthError, match="a sentence of 7 tokens"):
         small(padded([([5], [5] * 6)]))
     with torch.no_grad():
@@ -177,8 +177,8 @@ def test_a_sentence_that_is_too_long_for_learned_positions_is_refused_on_both_si
 def test_the_neural_gpu_says_how_long_a_source_may_be() -> None:
     small = model("neural-gpu", longest=5)
     with pytest.raises(LengthError, match=r"a source of 6 tokens is too long: this Neural GPU takes 5\.\n  Its time"):
-        small.encode(padded([([5] * 5, [])]).source)
-    assert small.encode(padded([([5] * 4, [])], length=9).source).columns.tolist() == [5]
+        small.encode(padded([([5] * 5, [])]).streams["source"])
+    assert small.encode(padded([([5] * 4, [])], length=9).streams["source"]).columns.tolist() == [5]
 
 
 def test_a_translation_may_be_longer_than_what_was_unfolded_for_it() -> None:

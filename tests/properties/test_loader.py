@@ -44,7 +44,7 @@ def news(folder: Path, *, pairs: int) -> StoredCorpus:
     """Sentences of 28 tokens, as long as those of news: a log-normal, targets of about the same length."""
     draw = np.random.default_rng(1)
     source = draw.normal(np.log(28) - 0.55**2 / 2, 0.55, pairs)
-    writer = CorpusWriter(folder, vocabulary=9)
+    writer = CorpusWriter(folder, streams=("source", "target"), vocabulary=9)
     for side, logarithms in (("source", source), ("target", source + draw.normal(0, 0.15, pairs))):
         counts = np.clip(np.exp(logarithms).round(), 2, 100).astype(np.int32)
         writer.add(side, np.full(int(counts.sum()), END, dtype=np.uint32), counts)
@@ -235,7 +235,7 @@ def test_a_batch_of_the_loader_is_what_rows_by_hand_are(tmp_path: Path) -> None:
     pairs = pairs_of([(3, 2), (2, 4), (5, 5)])
     expected = batch_of([[pairs[n] for n in order]], begin=BEGIN, end=END, length=16)
     assert torch.equal(batch.labels, expected.labels)
-    assert all(torch.equal(mine, theirs) for mine, theirs in zip(batch.streams["target"], expected.target, strict=True))
+    assert all(torch.equal(mine, theirs) for mine, theirs in zip(batch.tensors(), expected.tensors(), strict=True))
     assert after == Place(epoch=1)
 
 

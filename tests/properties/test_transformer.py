@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from torch.nn import functional as F
 
 from regard.batches.rows import Batch, Rows, rows_of
-from regard.models.fast.dropout import Dropout
+from regard.models.fast.dropout import QuickDropout
 from regard.models.parts.observation import Head, watch, without
 from regard.models.protocols import AttentionName
 from regard.models.transformer import Transformer
@@ -189,7 +189,7 @@ def test_dropout_drops_its_share_evenly_scales_the_rest_and_its_gradient_alike(
     share: float, seed: int, shape: tuple[int, ...]
 ) -> None:
     torch.manual_seed(seed)
-    dropout, x = Dropout(share).train(), torch.rand(shape, requires_grad=True)
+    dropout, x = QuickDropout(share).train(), torch.rand(shape, requires_grad=True)
     y = dropout(x)
     dropped = y == 0
     assert abs(dropped.float().mean().item() - share) < 0.005
