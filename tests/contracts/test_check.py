@@ -197,7 +197,7 @@ def test_the_command_to_type_next_is_printed_and_can_be_typed(tmp_path: Path) ->
     assert "adapt a model that knows it: --from MODEL" in told["advice"]["reasons"][2]
     bad = tsv(tmp_path / "b.tsv", [*PAIRS, ("a", "b\tc")])
     shown = run(bad, "--source", "en", "--target", "xx").stdout
-    assert f"Type next:\n  regard train {bad} --source en --target xx --skip-bad --out my-model\n" in shown
+    assert f"Next command:\n  regard train {bad} --source en --target xx --skip-bad --out my-model\n" in shown
     group: Any = typer.main.get_command(regard.cli._application())
     assert group.commands["train"].make_context("train", shlex.split(told["next"])[2:])
 
@@ -291,7 +291,7 @@ def test_the_command_prints_a_table_and_its_status_says_whether_to_train(tmp_pat
         "preset tiny",
         "vocabulary 2,000",
         "Estimate",
-        "as it is",
+        "Ready for training",
     ):
         assert said in told.stdout
     told = run(bad, "--source", "en", "--target", "de")

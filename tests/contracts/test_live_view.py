@@ -140,7 +140,7 @@ def test_messages_scroll_by_above_and_the_last_state_stays() -> None:
 
 def test_before_the_first_step_the_terminal_says_so() -> None:
     text, shown = terminal()
-    assert "getting ready" in text
+    assert "starting" in text
     assert "training" not in rendered(shown)
 
 

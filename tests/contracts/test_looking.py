@@ -291,7 +291,7 @@ def test_the_command_writes_a_page_a_figure_and_numbers(
     assert "decoder-source.0.1" in (tmp_path / "a.svg").read_text()
     told = command(folder)
     assert told.exit_code == 1
-    assert "say what to look at: a sentence, --heads FILE or --knock-out FILE, one of them." in str(told.exception)
+    assert "give exactly one of: a sentence, --heads FILE, --knock-out FILE." in str(told.exception)
 
 
 def test_a_layer_names_all_of_its_heads(model: Translator) -> None:

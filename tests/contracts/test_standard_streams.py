@@ -135,7 +135,7 @@ def test_a_full_disk_behind_standard_output_is_an_error_without_a_traceback() ->
         )
     assert told.returncode == 1
     assert told.stderr.decode() == (
-        "error: output: No space left on device.\n  Make room on the disk, or write elsewhere.\n"
+        "error: output: No space left on device.\n  Free some disk space, or write to another disk.\n"
     )
 
 

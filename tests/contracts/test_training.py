@@ -102,7 +102,7 @@ def test_a_polite_stop_writes_a_checkpoint_and_going_on_gives_the_same_bytes(
     out = data.parent / f"stopped{number}"
     stopped = run_and_signal(data, out, *STEPS, number=number, moment=5)
     assert stopped.returncode == 128 + number, stopped.stderr
-    assert "Go on with the same command and --resume" in stopped.stderr
+    assert "give the same command with --resume" in stopped.stderr
     assert not (out / "regard.json").exists()
     told = run(data, out, *STEPS, "--resume")
     assert told.returncode == 0, told.stderr

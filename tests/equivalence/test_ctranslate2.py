@@ -320,7 +320,7 @@ def test_the_command_exports_and_overwrites_nothing(folder: Path, tmp_path: Path
 
     told = command("--to", "ctranslate2", "--quantization", "int8")
     assert (told.returncode, told.stderr) == (0, "")
-    assert "MB, for ctranslate2. Its README.md says how to use it." in told.stdout
+    assert "MB, for ctranslate2. Its README.md explains how to use it." in told.stdout
     told = command("--to", "ctranslate2")
     assert told.returncode == 1
     assert "something is there already.\n  Nothing is overwritten: choose a new folder." in told.stderr
