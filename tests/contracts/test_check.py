@@ -127,7 +127,7 @@ def test_pairs_of_the_test_set_and_sources_of_it_are_told_apart(tmp_path: Path) 
     assert found(inspection)["in_test_set"] == (Gravity.WRONG, 2, [6, 65])
     assert found(inspection)["source_in_test_set"] == (Gravity.NOTE, 1, [10])
     (message,) = [finding.what for finding in findings(inspection) if finding.kind == "in_test_set"]
-    assert message == "pairs are in the test set too: 1 of its 3 different pairs"
+    assert message == "pairs that are also in the test set: 1 of its 3 distinct pairs"
 
 
 def test_a_corpus_whose_sides_are_swapped_is_told(tmp_path: Path) -> None:
@@ -141,10 +141,10 @@ def test_swapped_columns_are_exchanged_by_the_command_that_is_advised(tmp_path: 
     swapped = tsv(tmp_path / "my pairs.tsv", [(target, source) for source, target in PAIRS])
     (finding,) = findings(looked(swapped))
     command = f"regard check '{swapped}' --source en --target de --columns 2,1"
-    assert finding.advice == f"Exchange them: {command}"
+    assert finding.advice == f"Swap them: {command}"
     named = tsv(tmp_path / "de-en.tsv", PAIRS)  # the name says that the columns are German and English
     assert [finding.advice for finding in findings(looked(named))] == [
-        f"Exchange them: regard check {named} --source en --target de --columns 1,2"
+        f"Swap them: regard check {named} --source en --target de --columns 1,2"
     ]
     told = run(swapped, "--source", "en", "--target", "de", "--json")
     assert json.loads(told.stdout)["next"] == command

@@ -128,7 +128,7 @@ def test_sources_and_references_can_be_files_of_their_own(tmp_path: Path) -> Non
     (tmp_path / "short.txt").write_text("A\n")
     with pytest.raises(CorpusError, match=r"short\.txt: there are 1 lines, but .*in\.txt has 2 sentences"):
         read_test(tmp_path / "in.txt", LANGUAGES, references=[tmp_path / "short.txt"])
-    with pytest.raises(CorpusError, match="the name of this file does not say its format"):
+    with pytest.raises(CorpusError, match="the name of this file does not show its format"):
         read_test(tmp_path / "in.txt", LANGUAGES)
 
 

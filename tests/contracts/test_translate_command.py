@@ -122,7 +122,7 @@ def test_an_error_in_a_file_recommends_nothing_that_translating_cannot_do(
     assert code == 1
     assert err == (
         f"error: {tmp_path / 'a.docx'}:1: there is a NUL byte in this line, at byte 6.\n"
-        "  Text has no such bytes: the file may be damaged, or not be text at all.\n"
+        "  Text files contain no NUL bytes. The file may be damaged, or may not be text.\n"
     )
 
 
@@ -135,8 +135,8 @@ def test_a_glossary_requires_its_phrases(run: Run, trained_folder: Path, tmp_pat
     _, out, _ = run(trained_folder, tmp_path / "a.md", "--glossary", tmp_path / "glossary.tsv")
     assert "quent" in out
     for text, message in [
-        ("gan\n", "glossary.tsv:1: this is no entry of a glossary"),
-        ("a\tb\na\tc\n", "glossary.tsv:2: 'a' is already to become 'b'"),
+        ("gan\n", "glossary.tsv:1: this line is not a glossary entry"),
+        ("a\tb\na\tc\n", "glossary.tsv:2: 'a' already has the translation 'b'"),
         ("\n", "this glossary is empty"),
     ]:
         (tmp_path / "glossary.tsv").write_text(text)

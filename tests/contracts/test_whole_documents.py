@@ -347,7 +347,7 @@ def test_a_document_whose_segments_would_change_is_never_written(tmp_path: Path)
 
 BROKEN = {
     "a.po": [
-        ('msgid "a"\nmsgstr b\n', r"a\.po:2: this is not valid PO: expected is a comment, or a keyword"),
+        ('msgid "a"\nmsgstr b\n', r"a\.po:2: this is not valid PO: expected a comment, or a keyword"),
         (PO.replace("Language: ", "Language: fr"), r"this catalogue is in 'fr', but the model translates from en to"),
         ("", "this file is empty"),
     ],
@@ -363,10 +363,10 @@ BROKEN = {
         (TMX.replace('"en-US"', '"es"'), r"there is no en in this file; its languages are: de-AT, es, fr"),
         ("<xliff/>", "this is not TMX: its root is <xliff>"),
     ],
-    "a.srt": [("Hello\n", r"this is not SRT: there is no line of times, such as 00:00:01,000 -->")],
+    "a.srt": [("Hello\n", r"this is not SRT: it has no line with times, such as 00:00:01,000 -->")],
     "a.vtt": [("Hello\n", r"a\.vtt:1: this is not WebVTT: it does not start with WEBVTT")],
     "a.txt": [
-        ("a\0b", r"this is not a text in UTF-8"),
+        ("a\0b", r"this is not UTF-8 text"),
         ("a" * 100_001, r"a\.txt:1: this segment is longer than 100,000"),
     ],
 }
