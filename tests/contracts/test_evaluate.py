@@ -133,7 +133,7 @@ def test_sources_and_references_can_be_files_of_their_own(tmp_path: Path) -> Non
 
 
 def test_references_without_sources_cannot_be_evaluated(translator: Translator) -> None:
-    with pytest.raises(CorpusError, match=r"refs\.txt: there are references and no source"):
+    with pytest.raises(CorpusError, match=r"refs\.txt: this test set has references but no sources"):
         evaluate(translator, HeldOut("refs.txt", [["A"]]))
 
 
@@ -181,7 +181,7 @@ def test_models_of_other_languages_are_not_compared(trained: Path, trained_folde
 
 
 def test_a_model_needs_sources_to_be_compared(trained: Path) -> None:
-    with pytest.raises(SettingsError, match="this is a model, and there are no sources that it could translate"):
+    with pytest.raises(SettingsError, match="this is a model, but the test set has no sources"):
         read_systems([trained / "model"], HeldOut("refs", [["a"]]))
 
 

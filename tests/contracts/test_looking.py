@@ -304,5 +304,7 @@ def test_a_layer_names_all_of_its_heads(model: Translator) -> None:
 
 def test_an_ensemble_cannot_be_looked_into(model: Translator) -> None:
     both = regard.load([model.folder, model.folder], device="cpu")
-    with pytest.raises(SettingsError, match=r"an ensemble cannot be looked into\.\n  Load one of its models alone"):
+    with pytest.raises(
+        SettingsError, match=r"cannot show the attention of an ensemble\.\n  Load one of its models alone"
+    ):
         both.look(SOURCE)

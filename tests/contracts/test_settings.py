@@ -29,18 +29,18 @@ def test_all_mistakes_are_told_at_once() -> None:
             {"source_vocabulary": 10, "droput": 0.1, "norm": "middle", "heads": -1}, where="my.toml"
         )
     assert str(error.value).splitlines() == [
-        "my.toml: these settings are not right:",
-        "  target_vocabulary: is missing and has no default.",
+        "my.toml: these settings are invalid:",
+        "  target_vocabulary: this setting is required.",
         "  heads = -1: input should be greater than 0.",
-        "  d_k: is missing and has no default.",
-        "  d_v: is missing and has no default.",
+        "  d_k: this setting is required.",
+        "  d_v: this setting is required.",
         "  norm = 'middle': input should be 'post' or 'pre'.",
         "  droput: there is no such setting; did you mean 'dropout'?",
     ]
 
 
 def test_heads_that_do_not_divide_the_width_need_the_widths_said() -> None:
-    assert "heads = 3 does not divide d_model = 512; choose others, or say d_k and d_v." in message(heads=3)
+    assert "heads = 3 does not divide d_model = 512; choose others, or set d_k and d_v." in message(heads=3)
     assert TransformerSettings.read(VOCABULARIES | {"heads": 3, "d_k": 5, "d_v": 7}, where="").d_v == 7
 
 
@@ -57,7 +57,7 @@ def test_a_wrong_type_is_told_and_not_converted() -> None:
 
 
 def test_an_unknown_name_far_from_all_lists_them() -> None:
-    assert "the names are: " in message(zzzzzz=1)
+    assert "valid names: " in message(zzzzzz=1)
 
 
 def test_an_unknown_preset_and_architecture_are_told_with_the_nearest_name() -> None:

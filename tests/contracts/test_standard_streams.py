@@ -165,7 +165,7 @@ def test_a_cache_that_cannot_be_written_is_an_error(
     (tmp_path / "file").touch()
     monkeypatch.setenv("REGARD_CACHE", str(tmp_path / "file"))
     with pytest.raises(
-        SettingsError, match=r"the cache cannot be written: .*\n  Set the environment variable REGARD_CACHE"
+        SettingsError, match=r"cannot write to this cache folder: .*\n  Set the environment variable REGARD_CACHE"
     ):
         regard.load(trained_folder, device="cpu", engine="ctranslate2-float32")
     make_writable(tmp_path / "new" / "folder")

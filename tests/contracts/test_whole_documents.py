@@ -339,7 +339,7 @@ def test_a_document_whose_segments_would_change_is_never_written(tmp_path: Path)
     before = "1\n00:00:01,000 --> 00:00:02,000\nReally?\n\n2\n00:00:03,000 --> 00:00:04,000\nYes.\n"
     path = stored(tmp_path, "a.srt", before)
     fake = Fake(lambda text: "00:00:01,000 --> 00:00:02,000" if text == "Really?" else text)
-    with pytest.raises(TextError, match=r"would have 1 segments; it has 2.*\n  Nothing has been written"):
+    with pytest.raises(TextError, match=r"segments as the original: 1 instead of 2.*\n  Nothing has been written"):
         translate_document(fake, path, path)
     assert path.read_text() == before
     assert [file.name for file in tmp_path.iterdir()] == ["a.srt"]
@@ -389,7 +389,9 @@ def test_other_encodings_folders_and_unknown_names_are_told(tmp_path: Path) -> N
         translated_document(Fake(), tmp_path / "a.txt")
     with pytest.raises(TextError, match="this is a folder"):
         translated_document(Fake(), tmp_path, format="txt")
-    with pytest.raises(TextError, match=r"not that of a document\.\n  Say its format with --format: md, po, srt"):
+    with pytest.raises(
+        TextError, match=r"does not end like that of a document\.\n  Give its format with --format: md, po, srt"
+    ):
         translated_document(Fake(), tmp_path / "a.docx")
     with pytest.raises(TextError, match=r"There is no document format 'xlif': did you mean 'xliff'\?"):
         translated_document(Fake(), tmp_path / "a.txt", format="xlif")

@@ -51,7 +51,9 @@ def sampled(texts: Iterable[str], *, limit: int) -> list[str]:
 
 def _trained(side: Side, texts: list[str], settings: TokeniserSettings, name: str) -> Tokeniser:
     if not texts:
-        raise TextError(f"There is no text for the tokeniser of {name}.\n  Give at least one line that is not empty.")
+        raise TextError(
+            f"The tokeniser of {name} has no text to train on.\n  Give at least one line that is not empty."
+        )
     protected = protected_strings(
         texts, literals=settings.protected, patterns=settings.patterns, limit=settings.patterns_limit
     )

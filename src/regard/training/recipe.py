@@ -120,7 +120,7 @@ def put_together(layers: Sequence[Tables], *, where: str, malformed: Sequence[st
     except SettingsError as error:
         raise SettingsError(f"{error}{listed}") from None
     if malformed:
-        raise SettingsError(f"{where}: these settings are not right:{listed}")
+        raise SettingsError(f"{where}: these settings are invalid:{listed}")
     return recipe
 
 
