@@ -191,10 +191,10 @@ def test_the_command_to_type_next_is_printed_and_can_be_typed(tmp_path: Path) ->
     train = f"regard train {few} --source en --target {{}} --out my-model"
     told = json.loads(run(few, "--source", "en", "--target", "de", "--json").stdout)
     assert told["next"] == train.format("de --from en-de")  # so few pairs are best used to adapt a model
-    assert "adapt the model en-de, which knows it: --from en-de" in told["advice"]["reasons"][2]
+    assert "adapt the model en-de, which knows these languages: --from en-de" in told["advice"]["reasons"][2]
     told = json.loads(run(few, "--source", "en", "--target", "xx", "--json").stdout)
     assert told["next"] == train.format("xx")
-    assert "adapt a model that knows it: --from MODEL" in told["advice"]["reasons"][2]
+    assert "adapt an existing model: --from MODEL" in told["advice"]["reasons"][2]
     bad = tsv(tmp_path / "b.tsv", [*PAIRS, ("a", "b\tc")])
     shown = run(bad, "--source", "en", "--target", "xx").stdout
     assert f"Next command:\n  regard train {bad} --source en --target xx --skip-bad --out my-model\n" in shown
@@ -405,7 +405,7 @@ def test_a_named_preset_gets_a_vocabulary_that_suits_the_corpus() -> None:
 
     vocabulary, reason = suitable_vocabulary(range(800), 37_000) or (0, "")
     assert vocabulary == 2_000
-    assert reason.startswith("800 pairs: a vocabulary of 2,000, since the preset's 37,000 is for more text")
+    assert reason.startswith("800 pairs: a vocabulary of 2,000, because the preset's 37,000 needs more text")
     assert suitable_vocabulary(range(30_000), 8_000) is None
     assert suitable_vocabulary(range(10**9), 37_000) is None  # it does not count further than needed
 

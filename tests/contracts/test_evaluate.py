@@ -210,7 +210,7 @@ def test_a_recipe_speaks_of_its_data_from_one_folder_and_by_language(monkeypatch
     assert found["test"]["file"] == "/data/kor-ipa"
     monkeypatch.delenv("REGARD_DATA")
     assert with_paths(tables, {"target": "ipa"})["data"]["files"][0] == "g2p/fre.tsv"
-    with pytest.raises(SettingsError, match=r"the target language is not said\.\n  Say it: --target CODE"):
+    with pytest.raises(SettingsError, match=r"the target language is unknown\.\n  Give it: --target CODE"):
         with_paths(tables, {})
 
 
@@ -218,13 +218,13 @@ def test_what_is_wrong_with_a_recipe_is_told(tmp_path: Path) -> None:
     path = tmp_path / "wrong.toml"
     for text, said in (
         ('extends = "tny"', "extends = 'tny': did you mean 'tiny'?"),
-        ("steps = 3", "steps = 3 must stand in a table"),
+        ("steps = 3", "steps = 3 must be inside a table"),
     ):
         path.write_text(text)
         with pytest.raises(SettingsError) as error:
             read_file(path)
         assert said in str(error.value)
-    with pytest.raises(RegardError, match=r"the training data are not complete: files, source, target missing\."):
+    with pytest.raises(RegardError, match=r"the training data are incomplete: files, source, target missing\."):
         regard.train(out=tmp_path / "out", device="cpu")
 
 

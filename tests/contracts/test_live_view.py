@@ -99,10 +99,10 @@ def test_plain_lines_fit_what_can_be_written() -> None:
 
 def test_a_value_that_is_not_a_number_is_shown_as_such() -> None:
     (line,) = plain(stepped(5)._replace(loss=math.nan, perplexity=math.inf, seconds_left=math.inf, skipped=3))
-    assert "loss not a number, perplexity infinite" in line
+    assert "loss NaN, perplexity infinite" in line
     assert line.endswith("3 skipped, unknown left")
     text, _ = terminal(stepped(5)._replace(loss=math.nan, perplexity=math.inf, seconds_left=math.nan))
-    assert "loss not a number  perplexity infinite" in text
+    assert "loss NaN  perplexity infinite" in text
 
 
 def test_the_terminal_shows_where_the_run_stands() -> None:

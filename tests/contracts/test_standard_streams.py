@@ -151,7 +151,7 @@ def test_a_full_disk_under_an_export_is_an_error_and_leaves_nothing(
     monkeypatch.setattr(modelfolder.os, "fsync", full)
     monkeypatch.setattr(Path, "write_bytes", full)
     with pytest.raises(
-        ModelFolderError, match=r"out: this folder cannot be written: No space left on device\.\n  Make"
+        ModelFolderError, match=r"out: Regard cannot write this folder: No space left on device\.\n  Free"
     ):
         export(trained_folder, tmp_path / "out", to=to)
     assert list(tmp_path.iterdir()) == []

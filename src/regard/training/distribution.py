@@ -95,8 +95,8 @@ def card_for(number: int, *, processes: int, cards: int) -> torch.device:
     """The card of process `number` of so many on this machine."""
     if processes > cards:
         raise SettingsError(
-            f"torchrun has started {processes} processes on this machine, and PyTorch sees {_so_many(cards)} here.\n"
-            f"  Each process needs a card of its own: torchrun --nproc-per-node {cards}, or make more cards visible "
+            f"torchrun has started {processes} processes on this machine, but PyTorch sees {_so_many(cards)}.\n"
+            f"  Each process needs its own GPU: torchrun --nproc-per-node {cards}, or make more GPUs visible "
             "(CUDA_VISIBLE_DEVICES)."
         )
     return torch.device("cuda", number)
