@@ -107,8 +107,8 @@ def test_a_corpus_longer_than_the_learned_positions_is_refused_before_the_first_
     [
         ("encoder.9.0", "encoder.9.0: this model has no such head.\n  It has: encoder.0.0-3, encoder.1.0-3"),
         ("decoder-source.0.4", "decoder-source.0.4: this model has no such head"),
-        ("encoder.1", "'encoder.1' names no head.\n  A head is kind.layer.head"),
-        ("encoder.a.b", "'encoder.a.b' names no head"),
+        ("encoder.1", "'encoder.1' is not a head.\n  A head is kind.layer.head"),
+        ("encoder.a.b", "'encoder.a.b' is not a head"),
     ],
 )
 def test_a_head_that_is_not_there_is_told(head: str, told: str) -> None:

@@ -145,7 +145,7 @@ def train_on_dates(folder: Path, *, steps: int, view: Watch | None = None) -> Tr
         device="cpu",  # the same everywhere
         view=view,
     )
-    assert finished, "nobody stops it"
+    assert finished, "nothing stops this run"
     return load(folder / "model", device="cpu", engine="torch")
 
 
