@@ -98,7 +98,7 @@ def test_pointing_at_a_square_says_who_looks_at_whom_and_how_much(visit: Open, p
     canvas.hover(position={"x": canvas.bounding_box()["width"] / 2, "y": canvas.bounding_box()["height"] * 0.7})
     told = shown.text("#told")
     assert told != before
-    match = re.match(r"“(.+)” looks at “(.+)” with ([\d.]+) %", told)
+    match = re.match(r"“(.+)” attends to “(.+)” with ([\d.]+) %", told)
     assert match
     rows = [n for n, word in enumerate(seen.source.words) if word == match[1]]
     columns = [n for n, word in enumerate(seen.source.words) if word == match[2]]

@@ -353,7 +353,7 @@ def test_a_damaged_corpus_is_told_when_it_is_found_again(made: Callable[[], Stor
     ):
         made()
     (folder / name).unlink()
-    with pytest.raises(CorpusError, match=f"{name}: it is missing"):
+    with pytest.raises(CorpusError, match=f"{name}: this file is missing"):
         made()
 
 

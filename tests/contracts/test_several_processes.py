@@ -30,7 +30,7 @@ def test_more_processes_than_cards_are_refused_with_a_command_that_works() -> No
     told = r"has started 3 processes on this machine, but PyTorch sees 2 GPUs\.\n.*torchrun --nproc-per-node 2,"
     with pytest.raises(SettingsError, match=told):
         card_for(0, processes=3, cards=2)
-    with pytest.raises(SettingsError, match="sees 1 GPU here"):
+    with pytest.raises(SettingsError, match=r"sees 1 GPU\."):
         card_for(1, processes=2, cards=1)
 
 

@@ -55,7 +55,7 @@ def test_one_command_makes_a_finished_model_folder(finished: Path) -> None:
         assert {"loss", "perplexity", "bleu", "chrf"} == set(loaded.description.scores["averaged"])
         assert loaded.description.scores["signatures"]["bleu"].startswith("nrefs:1|case:mixed")
         assert loaded.description.training["corpus"]["kept"] <= 300
-    assert "held out" in (finished / "README.md").read_text()
+    assert "holds out" in (finished / "README.md").read_text()
     assert "| averaged (this folder) |" in (finished / "README.md").read_text()
     assert "| best checkpoint (this folder) |" in (finished / "best" / "README.md").read_text()
     assert "[report.html](../report.html)" in (finished / "best" / "README.md").read_text()
@@ -102,7 +102,7 @@ def test_a_polite_stop_writes_a_checkpoint_and_going_on_gives_the_same_bytes(
     out = data.parent / f"stopped{number}"
     stopped = run_and_signal(data, out, *STEPS, number=number, moment=5)
     assert stopped.returncode == 128 + number, stopped.stderr
-    assert "give the same command with --resume" in stopped.stderr
+    assert "To continue, add --resume to the command" in stopped.stderr
     assert not (out / "regard.json").exists()
     told = run(data, out, *STEPS, "--resume")
     assert told.returncode == 0, told.stderr
@@ -256,7 +256,7 @@ def test_an_adapted_model_may_have_another_dropout_and_keeps_all_else(finished: 
     for setting, message in (
         ("model.d_model=48", "model.d_model = 48: the model "),
         ('model.positions="rotary"', "which this run adapts, has 'interleaved'"),
-        ("tokeniser.vocabulary=77", "leave tokeniser.vocabulary out, or train a new model without --from."),
+        ("tokeniser.vocabulary=77", "leave tokeniser.vocabulary out, or train without --from."),
     ):
         told = run(new, tmp_path / "refused", *more, "--set", setting)
         assert told.returncode == 1

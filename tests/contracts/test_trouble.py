@@ -198,7 +198,7 @@ def test_not_enough_memory_for_a_single_row_is_told(tmp_path: Path) -> None:
         raise torch.cuda.OutOfMemoryError
 
     run.optimisation.loss.forward = forward  # type: ignore[method-assign]
-    with pytest.raises(TrainingError, match=r"not enough memory for a single row\.\n  Choose a smaller preset"):
+    with pytest.raises(TrainingError, match=r"not have enough memory for a single row\.\n  Choose a smaller preset"):
         run.go()
 
 

@@ -78,7 +78,7 @@ def command(
         stop=stop,
     )
     if not finished:
-        console.print("Stopped; a checkpoint is saved. To continue, give the same command with --resume.")
+        console.print("Stopped and saved a checkpoint. To continue, add --resume to the command.")
         raise typer.Exit(128 + signals[0] if signals else 1)
 
 
@@ -91,7 +91,7 @@ def _stop_on_signals(stop: Flag, console: Console) -> list[int]:
             raise KeyboardInterrupt
         received.append(number)
         stop.set()
-        console.print("Stopping after this step and saving a checkpoint. Press Ctrl-C again to stop at once.")
+        console.print("Stopping after this step, with a checkpoint. Ctrl-C again stops at once.")
 
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, on_signal)
