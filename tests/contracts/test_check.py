@@ -415,7 +415,7 @@ def test_a_warm_up_that_training_does_not_reach_is_warned_of() -> None:
     from regard.training.settings import TrainingSettings
 
     (warning,) = warnings(TrainingSettings(steps=30, warmup=2_000))
-    assert warning.startswith("Warning: 30 steps are fewer than the 2,000 of the warm-up")
+    assert warning.startswith("Warning: 30 steps are fewer than the 2,000 warm-up steps")
     assert warning.endswith("--set training.warmup=7")
     assert warnings(TrainingSettings(steps=2_000, warmup=2_000)) == []
     assert warnings(TrainingSettings(steps=30, warmup=2_000, schedule="constant")) == []

@@ -239,7 +239,7 @@ def test_figures_are_one_head_the_mean_of_a_layer_or_all_heads_of_a_kind(seen: A
     assert mean.svg().count("</text>") == 1 + 2 * len(seen.source.words)
     assert "var(" not in mean.svg(), "programs that print know no variables"
     with pytest.raises(
-        SettingsError, match=r"encoder\.7: there is no such part to draw\.\n  Parts are encoder, decoder"
+        SettingsError, match=r"encoder\.7: there is no such part to draw\.\n  Give one of: encoder, decoder"
     ):
         figure(seen, "encoder.7")
 
