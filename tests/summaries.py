@@ -58,9 +58,8 @@ def events(steps: int = 10_000, *, every: int = 20, look: int = 500) -> list[Eve
             told.append(validated(step, scores=scores if scored else {}, samples=samples if scored else []))
             told.append(Saved(step, f"training/checkpoints/step-{step:08d}", 0.4))
         if step == 5_000:
-            told.append(
-                Said("Step 5001: the gradient's norm is inf, so no update was made (epoch 16, pool 0, batch 4).")
-            )
+            skipped = "so this update was skipped (epoch 16, pool 0, batch 4)."
+            told.append(Said(f"Step 5001: the norm of the gradient is inf, {skipped}"))
     return told
 
 

@@ -23,6 +23,6 @@ def make_writable(folder: Path) -> None:
             raise PermissionError(0, "Permission denied")
     except OSError as error:
         raise SettingsError(
-            f"{folder}: the cache cannot be written: {error.strerror}.\n"
+            f"{folder}: Regard cannot write to this cache folder: {error.strerror}.\n"
             "  Set the environment variable REGARD_CACHE to a folder that you can write to."
         ) from None

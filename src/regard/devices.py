@@ -21,12 +21,12 @@ def device_for(name: str | None) -> torch.device:
     if device.type == "cuda":
         if not torch.cuda.is_available():
             raise SettingsError(
-                f"device = {name!r}: PyTorch finds no GPU here.\n"
+                f"device = {name!r}: PyTorch finds no GPU on this machine.\n"
                 "  Use cpu, or leave the device out. `regard doctor` shows what this machine can do."
             )
         count = torch.cuda.device_count()
         if (device.index or 0) >= count:
             raise SettingsError(
-                f"device = {name!r}: the GPUs here are numbered from cuda:0 to cuda:{count - 1}.\n  Choose one of them."
+                f"device = {name!r}: this machine has the GPUs cuda:0 to cuda:{count - 1}.\n  Choose one of them."
             )
     return device

@@ -44,7 +44,7 @@ DEFAULT_TASK = "translation"
 _FILE_NAME = re.compile(rf"{re.escape(WEIGHTS)}|{TOKENISER}/[A-Za-z0-9_][A-Za-z0-9_.-]*")
 _MAKERS = (torch.empty, torch.zeros, torch.ones, torch.full, torch.rand, torch.randn)
 _SPARE, _SPARE_TIMES = 1 << 20, 2  # numbers that building a model may make beside its weights: shared and passing ones
-_COPY_AGAIN = "Copy the folder again from where it came, or train it again."
+_COPY_AGAIN = "Copy the folder again from its origin, or train the model again."
 
 
 class Stored(Settings):
@@ -130,7 +130,7 @@ def load(model: str | Path, *, device: torch.device | str = "cpu") -> ModelFolde
     description = _read_description(folder)
     contents = {name: _read_checked(folder, name, stored) for name, stored in description.files.items()}
     if WEIGHTS not in contents:
-        raise ModelFolderError(f"{folder / DESCRIPTION}: it lists no {WEIGHTS}.\n  {_COPY_AGAIN}")
+        raise ModelFolderError(f"{folder / DESCRIPTION}: this file does not list {WEIGHTS}.\n  {_COPY_AGAIN}")
     kind = models.architecture(description.architecture).settings
     settings = kind.read(description.settings, where=str(folder / DESCRIPTION))
     weights = _read_weights(contents.pop(WEIGHTS), folder / WEIGHTS)
@@ -220,30 +220,32 @@ def _read_description(folder: Path) -> Description:
     if not folder.exists():
         raise ModelFolderError(
             f"{folder}: there is no such folder, and no model of that name is shipped.\n"
-            f"  Give the path of a folder that holds {DESCRIPTION}, or a name. {shipped.told()}"
+            f"  Give the path of a folder that contains {DESCRIPTION}, or the name of a shipped model. {shipped.told()}"
         )
     if not path.is_file():
         unfinished = (folder / "training").is_dir()
         advice = (
-            "Its training has not finished. Give the command that started it again, with --resume."
+            "Its training has not finished. Give the command that started it again with --resume."
             if unfinished
-            else "Expected is a folder that `regard train` or `regard export` wrote. If this is one, copy it again."
+            else "Give a folder that `regard train` or `regard export` wrote. If this is one, copy it again."
         )
-        raise ModelFolderError(
-            f"{folder}: this is not a Regard model folder, since {DESCRIPTION} is missing.\n  {advice}"
-        )
+        raise ModelFolderError(f"{folder}: this is not a Regard model folder: {DESCRIPTION} is missing.\n  {advice}")
     try:
         table = json.loads(path.read_bytes())
         seal = table.pop("sha256")
     except (ValueError, AttributeError, KeyError, TypeError):
-        raise ModelFolderError(f"{path}: it is truncated or not Regard's.\n  {_COPY_AGAIN}") from None
+        raise ModelFolderError(
+            f"{path}: this file is truncated or was not written by Regard.\n  {_COPY_AGAIN}"
+        ) from None
     if isinstance(table.get("format"), int) and table["format"] > FORMAT:
         raise ModelFolderError(
             f"{path}: this folder was written by Regard {table.get('regard')}, in format {table['format']}; "
-            f"this Regard reads formats up to {FORMAT}.\n  Upgrade with: pip install --upgrade regard"
+            f"this version reads formats up to {FORMAT}.\n  Upgrade with: pip install --upgrade regard"
         )
     if seal != _sha256(_canonical(table)):
-        raise ModelFolderError(f"{path}: it was changed since it was written (its hash differs).\n  {_COPY_AGAIN}")
+        raise ModelFolderError(
+            f"{path}: this file was changed after it was written (its hash differs).\n  {_COPY_AGAIN}"
+        )
     return Description.read(table, where=str(path))
 
 
@@ -255,23 +257,27 @@ def _read_card(folder: Path) -> str:
 def _read_checked(folder: Path, name: str, stored: Stored) -> bytes:
     path = folder / name
     if not _FILE_NAME.fullmatch(name):
-        raise ModelFolderError(f"{folder / DESCRIPTION}: {name!r} is no file of a model folder.\n  {_COPY_AGAIN}")
+        raise ModelFolderError(
+            f"{folder / DESCRIPTION}: {name!r} is not a valid file name in a model folder.\n  {_COPY_AGAIN}"
+        )
     if not path.is_file():
         raise ModelFolderError(f"{path}: this file is missing.\n  {_COPY_AGAIN}")
     content = path.read_bytes()
     if len(content) < stored.bytes:
         raise ModelFolderError(
-            f"{path}: it is truncated: {len(content):,} of {stored.bytes:,} bytes are there.\n  {_COPY_AGAIN}"
+            f"{path}: this file is truncated: it has {len(content):,} of {stored.bytes:,} bytes.\n  {_COPY_AGAIN}"
         )
     if _sha256(content) != stored.sha256:
-        raise ModelFolderError(f"{path}: it was changed since it was written (its hash differs).\n  {_COPY_AGAIN}")
+        raise ModelFolderError(
+            f"{path}: this file was changed after it was written (its hash differs).\n  {_COPY_AGAIN}"
+        )
     return content
 
 
 def _refuse_to_replace_something_else(folder: Path) -> None:
     if folder.is_dir() and any(folder.iterdir()) and not (folder / DESCRIPTION).is_file():
         raise ModelFolderError(
-            f"{folder}: there are other files in this folder.\n  Choose a new folder; only a model folder is replaced."
+            f"{folder}: this folder contains other files.\n  Choose a new folder: Regard replaces only model folders."
         )
     if folder.exists() and not folder.is_dir():
         raise ModelFolderError(f"{folder}: this is a file.\n  Choose a new folder for the model.")

@@ -25,7 +25,7 @@ class Settings(BaseModel):
             return cls.model_validate(dict(table))
         except ValidationError as error:
             problems = "\n".join(f"  {line}" for line in _explain(error, cls))
-            raise SettingsError(f"{where}: these settings are not right:\n{problems}") from None
+            raise SettingsError(f"{where}: these settings are invalid:\n{problems}") from None
 
     def table(self) -> dict[str, Any]:
         """The settings as plain values, ready for JSON or TOML; unset ones are left out."""
@@ -49,7 +49,7 @@ def nearest(name: str, valid: Sequence[str]) -> str:
     close = get_close_matches(name, valid, n=1, cutoff=0.5)
     if close:
         return f"did you mean {close[0]!r}?"
-    return f"the names are: {', '.join(sorted(valid))}."
+    return f"valid names: {', '.join(sorted(valid))}."
 
 
 def _explain(error: ValidationError, settings: type[Settings]) -> list[str]:
@@ -60,7 +60,7 @@ def _explain(error: ValidationError, settings: type[Settings]) -> list[str]:
         if problem["type"] == "extra_forbidden":
             lines.append(f"{path}: there is no such setting; {nearest(path.split('.')[-1], _fields(settings, path))}")
         elif problem["type"] == "missing":
-            lines.append(f"{path}: is missing and has no default.")
+            lines.append(f"{path}: this setting is required.")
         elif problem["type"] == "value_error":
             lines.append(f"{path}: {problem['ctx']['error']}" if path else str(problem["ctx"]["error"]))
         else:

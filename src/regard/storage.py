@@ -26,7 +26,7 @@ _LARGEST = 127
 def packed(weights: Mapping[str, Tensor], kind: str) -> dict[str, Tensor]:
     """The tensors to store for these weights."""
     if kind not in KINDS:
-        raise SettingsError(f"stored_as = {kind!r}: weights cannot be stored so; {nearest(kind, KINDS)}")
+        raise SettingsError(f"stored_as = {kind!r}: this type is not supported; {nearest(kind, KINDS)}")
     if kind != "int8":
         return {name: _converted(name, weight, getattr(torch, kind)) for name, weight in weights.items()}
     stored: dict[str, Tensor] = {}

@@ -72,7 +72,7 @@ def test_a_head_is_chosen_from_the_map_and_kinds_are_switched(visit: Open, path:
     assert shown.text("#large-name code").startswith("decoder-source.")
     shown.page.click('[data-name="encoder.1.2"]')
     assert shown.text("#large-name") == "encoder.1.2 layer 1, head 2"
-    assert "Each word of the source (rows) looks at all words of the source (columns)." in shown.text("#large-about")
+    assert "Each source word (rows) attends to all source words (columns)." in shown.text("#large-about")
     assert shown.page.locator('[aria-checked="true"]').get_attribute("data-name") == "encoder.1.2"
     assert shown.page.locator("#query option").all_inner_texts() == list(seen.source.pieces)
     shown.page.keyboard.press("ArrowLeft")
@@ -80,10 +80,10 @@ def test_a_head_is_chosen_from_the_map_and_kinds_are_switched(visit: Open, path:
     shown.page.keyboard.press("ArrowUp")
     assert shown.text("#large-name code") == "encoder.0.1"
     shown.page.click('[data-name="decoder.1.0"]')
-    assert "what it has said before" in shown.text("#large-about")
+    assert "the words that it has generated" in shown.text("#large-about")
     assert shown.page.locator("#query option").all_inner_texts() == list(seen.said.pieces)
     shown.page.click('[data-name="decoder.0.2"]')
-    assert shown.text("#large-about") == "This head was switched off: it looked at nothing."
+    assert shown.text("#large-about") == "This head was switched off, so it has no weights."
     assert "switched off" in shown.text("#lookup-told")
 
 
@@ -98,7 +98,7 @@ def test_pointing_at_a_square_says_who_looks_at_whom_and_how_much(visit: Open, p
     canvas.hover(position={"x": canvas.bounding_box()["width"] / 2, "y": canvas.bounding_box()["height"] * 0.7})
     told = shown.text("#told")
     assert told != before
-    match = re.match(r"“(.+)” looks at “(.+)” with ([\d.]+) %", told)
+    match = re.match(r"“(.+)” attends to “(.+)” with ([\d.]+) %", told)
     assert match
     rows = [n for n, word in enumerate(seen.source.words) if word == match[1]]
     columns = [n for n, word in enumerate(seen.source.words) if word == match[2]]
@@ -114,7 +114,7 @@ def test_arrow_keys_walk_over_the_heat_map(visit: Open, path: Path, seen: Attent
         shown.page.keyboard.press(key)
     weights = seen.weights(AttentionName("decoder-source", 1), words=True)[3]
     told = shown.text("#told")
-    assert told.startswith(f"“{seen.said.words[1]}” was said looking at “{seen.source.words[1]}” with")
+    assert told.startswith(f"“{seen.said.words[1]}” attends to “{seen.source.words[1]}” with")
     assert percents(told)[0] == pytest.approx(100 * float(weights[1, 1]), abs=0.51)
     assert shown.page.input_value("#query") == str(seen.said.word_of.index(1))
 
@@ -129,11 +129,11 @@ def test_lines_between_words_show_both_directions(visit: Open, path: Path, seen:
     assert shown.page.locator("#stage path").count() == int((weights >= 0.02).sum())
     shown.page.hover(".from .word:nth-child(2)")
     best = int(weights[1].argmax())
-    assert shown.text("#told").startswith(f"“{seen.said.words[1]}” was said looking at “{seen.source.words[best]}”")
+    assert shown.text("#told").startswith(f"“{seen.said.words[1]}” attends to “{seen.source.words[best]}”")
     assert percents(shown.text("#told"))[0] == pytest.approx(100 * float(weights[1, best]), abs=0.51)
     shown.page.hover(".to .word:nth-child(3)")
     most = int(weights[:, 2].argmax())
-    assert shown.text("#told").startswith(f"“{seen.source.words[2]}” was looked at for “{seen.said.words[most]}”")
+    assert shown.text("#told").startswith(f"“{seen.source.words[2]}” is attended to by “{seen.said.words[most]}”")
     assert shown.page.locator(".word.chosen").inner_text() == seen.source.words[2]
 
 
@@ -167,9 +167,7 @@ def test_a_word_is_looked_up_step_by_step(visit: Open, path: Path, seen: Attenti
     assert shown.page.locator("#lookup .strip").count() == 2 + 2 * len(seen.source.pieces)
     assert f"“{seen.source.pieces[int(weights.argmax())]}”" in shown.text("#lookup-told")
     value = shown.page.locator("#lookup tbody .value .strip").first
-    for step, words in enumerate(
-        ["asks a question: its query, 4 numbers", "compared with every key", "softmax"], start=1
-    ):
+    for step, words in enumerate(["has a query vector of 4 numbers", "compared with every key", "softmax"], start=1):
         shown.page.check(f'input[name="step"][value="{step}"]', force=True)
         assert words in shown.text("#lookup-told")
         assert not value.is_visible()
@@ -184,7 +182,7 @@ def test_a_word_of_the_alignment_leads_to_what_it_looked_at(visit: Open, path: P
     shown.page.click('[data-name="encoder.1.2"]')
     shown.page.click(".gloss li:nth-child(2) button")
     assert shown.text("#large-name code").startswith("decoder-source.")
-    assert shown.text("#told").startswith(f"“{seen.said.words[1]}” was said looking at")
+    assert shown.text("#told").startswith(f"“{seen.said.words[1]}” attends to")
     assert shown.page.locator("#query").input_value() == str(seen.said.word_of.index(1))
 
 

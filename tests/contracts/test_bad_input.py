@@ -30,17 +30,17 @@ BAD_LINES = [
     ("tsv", b"a\tb\0c\n", "there is a NUL byte in this line, at byte 4.", Problem.NUL),
     ("tsv", b"x" * 1_000_000 + b"\ty\n", "this line is longer than 100,000 characters.", Problem.TOO_LONG),
     ("tsv", "ä".encode() * 100_001 + b"\n", "this line is longer than 100,000 characters.", Problem.TOO_LONG),
-    ("tsv", b"Hello.\n", "this line has one column: there is no tab in it.", Problem.COLUMNS),
+    ("tsv", b"Hello.\n", "this line has only one column: it contains no tab.", Problem.COLUMNS),
     (
         "tsv",
         b"a\tMIT\tHello.\tHallo.\n",
-        "this line has 4 columns; say which are the source and the target, such as --columns 3,4",
+        "this line has 4 columns. Choose the source and the target, for example: --columns 3,4",
         Problem.COLUMNS,
     ),
     (
         "jsonl",
         b'{"en": "a", "en": "b", "de": "c"}\n',
-        "the key 'en' stands in one object more than once.",
+        "the key 'en' occurs more than once in this object.",
         Problem.DUPLICATE_KEY,
     ),
     ("jsonl", b'{"en": "a",\n', "this line is not valid JSON: ", Problem.JSON),
@@ -49,7 +49,7 @@ BAD_LINES = [
     (
         "jsonl",
         b'{"en": "a", "de": "\\ud800"}\n',
-        "the value of 'de' holds half a surrogate pair, which is no character.",
+        "the value of 'de' contains half a surrogate pair, which is not a character.",
         Problem.JSON,
     ),
     (
@@ -88,33 +88,33 @@ BAD_FILES = [
         "there is no de in this file; its languages are: en, fr.",
         Problem.LANGUAGES,
     ),
-    ("tmx", b"<tmx/>", "", "there is no en and no de in this file; there are no units in it.", Problem.LANGUAGES),
+    ("tmx", b"<tmx/>", "", "there is no en and no de in this file; it has no units.", Problem.LANGUAGES),
     (
         "xlf",
         b'<xliff version="2.0" srcLang="en" trgLang="fr"/>',
         "",
-        "this file is not in en to de or its reverse; it is in: en-fr.",
+        "this file is neither en to de nor the reverse; its languages are: en-fr.",
         Problem.LANGUAGES,
     ),
     (
         "po",
         f'{PO_HEADER.format("fr")}msgid "a"\nmsgstr "b"\n'.encode(),
         "",
-        "this catalogue is in fr, but en to de is asked for.",
+        "this catalogue is in fr, but Regard reads en to de.",
         Problem.LANGUAGES,
     ),
     (
         "po",
         b'msgid "a"\nmsgstr "b" c"\n',
         ":2",
-        "this is not valid PO: expected is a comment, or a keyword and a text in quotes.",
+        "this is not valid PO: expected a comment, or a keyword and quoted text.",
         Problem.PO,
     ),
     (
         "po",
         b'msgid "a"\nmsgid "b"\n',
         ":2",
-        "this is not valid PO: this line does not belong after the one before.",
+        "this is not valid PO: this line cannot follow the line before it.",
         Problem.PO,
     ),
     ("pot", b'msgid "a"\nmsgstr ""\n', "", "there is no finished translation in this file.", Problem.NO_TRANSLATIONS),
@@ -158,7 +158,7 @@ def test_skipping_is_recommended_only_where_there_is_an_option_for_it(tmp_path):
     assert plain.endswith(f"  To list all problems: {check}")
     assert "--skip-bad" not in plain
     training = message_of([path], columns=(4, 5), bad=BadInput(skip=False))
-    assert training.endswith(f"  To go on without such lines, give --skip-bad.\n  To list all problems: {check}")
+    assert training.endswith(f"  To skip such lines, give --skip-bad.\n  To list all problems: {check}")
 
 
 @pytest.mark.parametrize(("suffix", "content", "place", "what", "problem"), BAD_FILES)
@@ -206,7 +206,7 @@ def test_a_compressed_file_that_is_cut_off_names_the_file_and_about_where(tmp_pa
     path.write_bytes(path.read_bytes()[:-1000])
     message = message_of([path])
     found = re.match(
-        rf"{re.escape(str(path))}:(\d+): the compressed file is cut off, after ([\d,]+) bytes of text\.\n", message
+        rf"{re.escape(str(path))}:(\d+): the compressed file is truncated, after ([\d,]+) bytes of text\.\n", message
     )
     assert found
     assert int(found[1]) > 1_000
@@ -220,7 +220,7 @@ def test_a_compressed_file_that_is_cut_off_names_the_file_and_about_where(tmp_pa
 def test_a_file_that_only_its_name_calls_compressed_is_told(tmp_path, suffix):
     path = tmp_path / f"a.tsv{suffix}"
     path.write_bytes(GOOD)
-    what = f"the compressed file is not a sound {suffix[1:]} file, after 0 bytes of text."
+    what = f"the compressed file is not a valid {suffix[1:]} file, after 0 bytes of text."
     assert message_of([path]).startswith(f"{path}:1: {what}\n")
 
 
@@ -236,7 +236,7 @@ def test_pairs_before_the_break_in_an_xml_file_are_kept_when_bad_input_is_skippe
     ("segment", "problem", "what"),
     [
         ("x" * 100_001, Problem.TOO_LONG, "this segment is longer than 100,000 characters."),
-        ("&bullet;", Problem.ENTITIES, "the entity &bullet; is not one that XML itself defines."),
+        ("&bullet;", Problem.ENTITIES, "the entity &bullet; is not predefined in XML."),
     ],
 )
 def test_a_bad_segment_is_a_bad_unit(tmp_path, segment, problem, what):
@@ -258,7 +258,7 @@ def test_an_external_definition_is_never_fetched(tmp_path):
     (tmp_path / "secret.dtd").write_text('<!ENTITY secret "secret">')
     path = tmp_path / "a.tmx"
     path.write_text(f'<!DOCTYPE tmx SYSTEM "{tmp_path}/secret.dtd">\n<tmx><body>{UNIT.format("&secret;")}</body></tmx>')
-    assert "the entity &secret; is not one that XML itself defines." in message_of([path])
+    assert "the entity &secret; is not predefined in XML." in message_of([path])
 
 
 def test_an_endless_line_needs_little_memory(tmp_path):
@@ -284,27 +284,27 @@ def test_what_is_not_there_is_told_with_what_was_looked_for(tmp_path):
     )
     assert message_of([tmp_path / "none" / "a.tsv"]).endswith("\n  Check the path and the name.")
     assert message_of([f"{tmp_path}/*.tmx"]) == (
-        f"{tmp_path}/*.tmx: no file fits this pattern.\n  Check the path and the pattern."
+        f"{tmp_path}/*.tmx: no file matches this pattern.\n  Check the path and the pattern."
     )
 
 
 def test_an_empty_folder_and_one_without_a_readable_file_are_told(tmp_path):
-    endings = "  Names end in .de, .en, .jsonl, .ndjson, .po, .pot, .tab, .tmx, .tsv, .xlf, .xliff"
-    compressed = ", each also with .gz, .xz or .zst."
-    first = f"{tmp_path}: there is no file here that Regard can read as en to de."
+    endings = "  Names must end in .de, .en, .jsonl, .ndjson, .po, .pot, .tab, .tmx, .tsv, .xlf, .xliff"
+    compressed = ", optionally followed by .gz, .xz or .zst."
+    first = f"{tmp_path}: Regard finds no file here that it can read as en to de."
     assert message_of([tmp_path]) == f"{first}\n  It is empty.\n{endings}{compressed}"
     (tmp_path / "notes.txt").write_text("x")
-    assert message_of([tmp_path]) == f"{first}\n  What is there: notes.txt.\n{endings}{compressed}"
+    assert message_of([tmp_path]) == f"{first}\n  It contains: notes.txt.\n{endings}{compressed}"
 
 
 def test_an_unknown_suffix_and_an_unknown_format_are_told(tmp_path):
     path = tmp_path / "a.docx"
     path.write_bytes(GOOD)
     first, _, last = message_of([path]).split("\n")
-    assert first == f"{path}: the name of this file does not say its format."
-    assert last == "  Or say the format: --format jsonl|plain|po|tmx|tsv|xliff"
+    assert first == f"{path}: the name of this file does not show its format."
+    assert last == "  Or give the format: --format jsonl|plain|po|tmx|tsv|xliff"
     assert message_of([path], format="tvs") == "There is no format 'tvs': did you mean 'tsv'?"
-    with pytest.raises(CorpusError, match=r"a\.docx: the name of this file does not say its format\."):
+    with pytest.raises(CorpusError, match=r"a\.docx: the name of this file does not show its format\."):
         write(path, [], ENGLISH_GERMAN)
 
 
@@ -312,8 +312,8 @@ def test_a_name_that_says_other_languages_is_told_unless_the_format_is_said(tmp_
     path = tmp_path / "en-fr.tsv"
     path.write_bytes(GOOD)
     assert message_of([path]) == (
-        f"{path}: the name says en-fr, but en to de is asked for.\n"
-        "  Check --source and --target. If the name means something else, say the format: --format tsv"
+        f"{path}: the file name says en-fr, but Regard reads en to de.\n"
+        "  Check --source and --target. If the name means something else, give the format: --format tsv"
     )
     assert len(list(read([path], ENGLISH_GERMAN, format="tsv"))) == 1
 
@@ -321,9 +321,9 @@ def test_a_name_that_says_other_languages_is_told_unless_the_format_is_said(tmp_
 def test_a_file_without_its_partner_is_told(tmp_path):
     (tmp_path / "a.en").write_text("Hello.\n")
     (tmp_path / "b.de").write_text("Hallo.\n")
-    assert message_of([tmp_path / "a.en"]).startswith(f"{tmp_path}/a.en: there is no a.de beside this file.\n")
+    assert message_of([tmp_path / "a.en"]).startswith(f"{tmp_path}/a.en: there is no a.de next to this file.\n")
     assert message_of([tmp_path / "a.en"], format="plain") == (
-        f"{tmp_path}/a.en: a document of the format plain is 2 files; given: 1.\n"
+        f"{tmp_path}/a.en: the format plain needs 2 files per document; given: 1.\n"
         "  Give the source file and the target file, in this order."
     )
     assert len(list(read([tmp_path / "a.en", tmp_path / "b.de"], ENGLISH_GERMAN, format="plain"))) == 1
@@ -332,8 +332,8 @@ def test_a_file_without_its_partner_is_told(tmp_path):
 def test_columns_that_are_not_there_are_told(tmp_path):
     path = tmp_path / "a.tsv"
     path.write_bytes(GOOD)
-    assert "a.tsv:1: this line has 2 columns, but columns 3 and 4 are asked for." in message_of([path], columns=(3, 4))
-    expected = "--columns 0,1: expected are two different column numbers, counted from 1."
+    assert "a.tsv:1: this line has 2 columns, but columns 3 and 4 were requested." in message_of([path], columns=(3, 4))
+    expected = "--columns 0,1: expected two different column numbers, counted from 1."
     assert message_of([path], columns=(0, 1)) == expected
 
 
@@ -343,9 +343,9 @@ def test_columns_that_are_not_there_are_told(tmp_path):
         ("a.tsv", Pair("a\tb", "c"), "a tab"),
         ("a.tsv", Pair("a", "b\nc"), "a line break"),
         ("a.en", Pair("a\r", "b"), "a carriage return"),
-        ("a.jsonl", Pair("a", "\udc00"), "the code point U+DC00, which is no character"),
-        ("a.tmx", Pair("a\x01", "b"), "a control character or another that XML forbids"),
-        ("a.xlf", Pair("a", "b\uffff"), "a control character or another that XML forbids"),
+        ("a.jsonl", Pair("a", "\udc00"), "the code point U+DC00, which is not a character"),
+        ("a.tmx", Pair("a\x01", "b"), "a character that XML forbids"),
+        ("a.xlf", Pair("a", "b\uffff"), "a character that XML forbids"),
         ("a.po", Pair("", "b"), "an empty text"),
         ("a.po", Pair("a\0", "b"), "a NUL character"),
     ],
@@ -354,7 +354,7 @@ def test_a_pair_that_a_format_cannot_hold_is_told_by_its_number(tmp_path, name, 
     with pytest.raises(CorpusError) as caught:
         write(tmp_path / name, [Pair("Hello.", "Hallo."), pair], ENGLISH_GERMAN)
     assert str(caught.value) == (
-        f"{tmp_path / name}: pair 2 contains {what}, and this format cannot hold that.\n"
+        f"{tmp_path / name}: pair 2 contains {what}, which this format cannot store.\n"
         "  Clean the text first, or write it as JSONL. Nothing has been written."
     )
     assert list(tmp_path.iterdir()) == []
@@ -369,4 +369,4 @@ def test_a_damaged_file_is_told_wherever_it_is_damaged(tmp_path):
     whole = lzma.compress(GOOD * 100_000)
     path = tmp_path / "a.tsv.xz"
     path.write_bytes(whole[:100] + bytes(byte ^ 255 for byte in whole[100:200]) + whole[200:])
-    assert "the compressed file is not a sound xz file" in message_of([Path(path)])
+    assert "the compressed file is not a valid xz file" in message_of([Path(path)])

@@ -192,7 +192,11 @@ def test_a_translation_may_be_longer_than_what_was_unfolded_for_it() -> None:
     ("architecture", "wrong", "message"),
     [
         ("recurrent", {"d_model": 15}, "d_model = 15 is odd"),
-        ("recurrent", {"attention": "none"}, "feeding = true feeds back what attention found, but attention = 'none'"),
+        (
+            "recurrent",
+            {"attention": "none"},
+            "feeding = true feeds back the result of attention, but attention = 'none'",
+        ),
         ("recurrent", {"cell": "gur"}, "cell = 'gur'"),
         ("recurrent", {"heads": 4}, "heads: there is no such setting"),
         ("convs2s", {"kernel": 2}, "kernel = 2 is even"),

@@ -22,7 +22,7 @@ def bf16() -> None:
     """Whether this CPU has it; a process of its own finds out."""
     probe = probes.bf16_beside_float32()
     if not probe.works:
-        pytest.skip(f"products in bf16 do not work on this CPU: {probe.trouble}")
+        pytest.skip(f"products in bf16 fail on this CPU: {probe.trouble}")
 
 
 def told(monkeypatch: pytest.MonkeyPatch, probe: Probe) -> None:
@@ -39,19 +39,17 @@ def test_what_was_tried_says_how_fast_it_is(monkeypatch: pytest.MonkeyPatch) -> 
     told(monkeypatch, Probe("bf16", told="2.24"))
     precision = precision_for(CPU, "bf16")
     assert precision[:2] == ("bf16", torch.bfloat16)
-    assert precision.why == "it was asked for; products are 2.2 times as fast as in float32 here"
+    assert precision.why == "as set; matrix products are 2.2 times as fast as in float32"
     (part,) = machine._bf16_on_a_cpu()
     assert part[:2] == ("bf16 on cpu", "2.2 times as fast as float32")
     assert "--set training.precision=bf16" in part.follows
     told(monkeypatch, Probe("bf16", told="0.31"))
-    assert machine._bf16_on_a_cpu()[0].follows == "so float32 stays the choice"
+    assert machine._bf16_on_a_cpu()[0].follows == "so Regard uses float32"
 
 
 def test_a_cpu_that_stops_at_it_is_told_of_before_anything_starts(monkeypatch: pytest.MonkeyPatch) -> None:
-    told(monkeypatch, Probe("bf16", "it ends the process (SIGILL)"))
-    with pytest.raises(
-        SettingsError, match=r"do not work on this CPU: it ends the process \(SIGILL\)\.\n  Leave it at"
-    ):
+    told(monkeypatch, Probe("bf16", "it kills the process (SIGILL)"))
+    with pytest.raises(SettingsError, match=r"fail on this CPU: it kills the process \(SIGILL\)\.\n  Leave it at"):
         precision_for(CPU, "bf16")
     assert machine._bf16_on_a_cpu() == []
 
@@ -65,7 +63,7 @@ def test_other_formats_are_for_gpus(wanted: str) -> None:
 def test_a_process_that_dies_is_only_a_probe_that_failed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(probes, "_BESIDE_FLOAT32", "import os, signal; os.kill(os.getpid(), signal.SIGILL)")
     probe = probes.bf16_beside_float32()
-    assert (probe.works, probe.trouble) == (False, "it ends the process (SIGILL)")
+    assert (probe.works, probe.trouble) == (False, "it kills the process (SIGILL)")
 
 
 @pytest.mark.usefixtures("bf16")
@@ -91,7 +89,7 @@ def test_a_run_in_bf16_learns_what_one_in_float32_learns_and_goes_on_exactly(tmp
     rounded = ("training.precision=bf16",)
     told = run(data, tmp_path / "rounded", "--steps", "40", *more, settings=rounded)
     assert told.returncode == 0, told.stderr
-    assert "Training on cpu in bf16: it was asked for; products are" in told.stdout + told.stderr
+    assert "Training on cpu in bf16: as set; matrix products are" in told.stdout + told.stderr
     assert run(data, tmp_path / "exact", "--steps", "40", *more).returncode == 0
     losses = [[event["loss"] for event in events(tmp_path / name, "validated")] for name in ("exact", "rounded")]
     assert len(losses[0]) == len(losses[1]) == 4

@@ -127,7 +127,7 @@ def test_pairs_of_the_test_set_and_sources_of_it_are_told_apart(tmp_path: Path) 
     assert found(inspection)["in_test_set"] == (Gravity.WRONG, 2, [6, 65])
     assert found(inspection)["source_in_test_set"] == (Gravity.NOTE, 1, [10])
     (message,) = [finding.what for finding in findings(inspection) if finding.kind == "in_test_set"]
-    assert message == "pairs are in the test set too: 1 of its 3 different pairs"
+    assert message == "pairs that are also in the test set: 1 of its 3 distinct pairs"
 
 
 def test_a_corpus_whose_sides_are_swapped_is_told(tmp_path: Path) -> None:
@@ -141,10 +141,10 @@ def test_swapped_columns_are_exchanged_by_the_command_that_is_advised(tmp_path: 
     swapped = tsv(tmp_path / "my pairs.tsv", [(target, source) for source, target in PAIRS])
     (finding,) = findings(looked(swapped))
     command = f"regard check '{swapped}' --source en --target de --columns 2,1"
-    assert finding.advice == f"Exchange them: {command}"
+    assert finding.advice == f"Swap them: {command}"
     named = tsv(tmp_path / "de-en.tsv", PAIRS)  # the name says that the columns are German and English
     assert [finding.advice for finding in findings(looked(named))] == [
-        f"Exchange them: regard check {named} --source en --target de --columns 1,2"
+        f"Swap them: regard check {named} --source en --target de --columns 1,2"
     ]
     told = run(swapped, "--source", "en", "--target", "de", "--json")
     assert json.loads(told.stdout)["next"] == command
@@ -191,13 +191,13 @@ def test_the_command_to_type_next_is_printed_and_can_be_typed(tmp_path: Path) ->
     train = f"regard train {few} --source en --target {{}} --out my-model"
     told = json.loads(run(few, "--source", "en", "--target", "de", "--json").stdout)
     assert told["next"] == train.format("de --from en-de")  # so few pairs are best used to adapt a model
-    assert "adapt the model en-de, which knows it: --from en-de" in told["advice"]["reasons"][2]
+    assert "adapt the model en-de, which knows these languages: --from en-de" in told["advice"]["reasons"][2]
     told = json.loads(run(few, "--source", "en", "--target", "xx", "--json").stdout)
     assert told["next"] == train.format("xx")
-    assert "adapt a model that knows it: --from MODEL" in told["advice"]["reasons"][2]
+    assert "adapt an existing model: --from MODEL" in told["advice"]["reasons"][2]
     bad = tsv(tmp_path / "b.tsv", [*PAIRS, ("a", "b\tc")])
     shown = run(bad, "--source", "en", "--target", "xx").stdout
-    assert f"Type next:\n  regard train {bad} --source en --target xx --skip-bad --out my-model\n" in shown
+    assert f"Next command:\n  regard train {bad} --source en --target xx --skip-bad --out my-model\n" in shown
     group: Any = typer.main.get_command(regard.cli._application())
     assert group.commands["train"].make_context("train", shlex.split(told["next"])[2:])
 
@@ -291,7 +291,7 @@ def test_the_command_prints_a_table_and_its_status_says_whether_to_train(tmp_pat
         "preset tiny",
         "vocabulary 2,000",
         "Estimate",
-        "as it is",
+        "Ready for training",
     ):
         assert said in told.stdout
     told = run(bad, "--source", "en", "--target", "de")
@@ -405,7 +405,7 @@ def test_a_named_preset_gets_a_vocabulary_that_suits_the_corpus() -> None:
 
     vocabulary, reason = suitable_vocabulary(range(800), 37_000) or (0, "")
     assert vocabulary == 2_000
-    assert reason.startswith("800 pairs: a vocabulary of 2,000, since the preset's 37,000 is for more text")
+    assert reason.startswith("800 pairs: a vocabulary of 2,000, because the preset's 37,000 needs more text")
     assert suitable_vocabulary(range(30_000), 8_000) is None
     assert suitable_vocabulary(range(10**9), 37_000) is None  # it does not count further than needed
 
@@ -415,7 +415,7 @@ def test_a_warm_up_that_training_does_not_reach_is_warned_of() -> None:
     from regard.training.training_settings import TrainingSettings
 
     (warning,) = warnings(TrainingSettings(steps=30, warmup=2_000))
-    assert warning.startswith("Warning: 30 steps are fewer than the 2,000 of the warm-up")
+    assert warning.startswith("Warning: 30 steps are fewer than the 2,000 warm-up steps")
     assert warning.endswith("--set training.warmup=7")
     assert warnings(TrainingSettings(steps=2_000, warmup=2_000)) == []
     assert warnings(TrainingSettings(steps=30, warmup=2_000, schedule="constant")) == []

@@ -111,7 +111,7 @@ def test_the_seed_decides_and_nothing_in_the_environment_does(monkeypatch: pytes
     monkeypatch.setenv("SACREBLEU_SEED", "none")
     assert paired(["a", "b"], counted, seed=7) == first
     assert paired(["a", "b"], counted, seed=8) != first
-    with pytest.raises(SettingsError, match="seed = 0: expected is a whole number from 1"):
+    with pytest.raises(SettingsError, match="seed = 0: expected a whole number of at least 1"):
         paired(["a", "b"], counted, seed=0)
 
 
@@ -132,12 +132,17 @@ def test_the_interval_lies_around_the_score(comparison: Comparison) -> None:
             "fewer than 1 of 1,000 cases",
         ),
         (-1.26, 0.004, "A is better than B by 1.3 points of BLEU; a difference this large", "about 4 of 1,000 cases"),
-        (0.261, 0.41, "B and A cannot be told apart by BLEU: their difference, 0.26 points,", "about 41 of 100 cases"),
+        (
+            0.261,
+            0.41,
+            "B and A do not differ significantly in BLEU: their difference, 0.26 points,",
+            "about 41 of 100 cases",
+        ),
     ],
 )
 def test_a_difference_is_told_in_words(points: float, chance: float, result: str, cases: str) -> None:
     found = Difference("bleu", "BLEU", "B", "A", points, True, chance, chance / 2)
-    assert found.in_words() == f"{result} would come about by chance in {cases}."
+    assert found.in_words() == f"{result} would occur by chance in {cases}."
 
 
 def test_one_test_alone_is_not_enough() -> None:
@@ -169,10 +174,10 @@ def test_rarity_is_that_of_the_rarest_word_of_the_reference() -> None:
     known = Frequencies({"the": 500, "once": 1}, "the training text")
     found = by_rarity(texts, counted, frequencies=known)
     assert [(part.label, part.lines) for part in found.slices] == [("never", 12), ("once", 11), ("2 or more", 11)]
-    assert found.about.endswith("counted in the training text.")
+    assert found.about.endswith("occurs in the training text.")
     lacking = by_rarity(texts, counted)
     assert [(part.label, part.lines) for part in lacking.slices] == [("10 or more", 34)]
-    assert lacking.about.endswith("counted in the references themselves, as no training text was given.")
+    assert lacking.about.endswith("in the references, because no training data was given.")
 
 
 def test_the_sentences_that_differ_most_come_first(comparison: Comparison) -> None:
@@ -230,7 +235,7 @@ def test_words_that_differ_are_marked() -> None:
 def test_equal_systems_get_a_page_as_well() -> None:
     found = compare([BASELINE, BASELINE], HELD_OUT, metrics=["exact_match"])
     assert found.examples == []
-    assert "The systems translate every sentence alike." in read_page(found).text
+    assert "The systems translate every sentence in the same way." in read_page(found).text
 
 
 def test_tokenised_scores_are_explained(comparison: Comparison) -> None:
@@ -303,7 +308,7 @@ def test_references_alone_are_enough_and_further_ones_can_be_added(files: Path) 
 
 def test_words_are_counted_in_the_training_text_where_there_is_one(files: Path) -> None:
     with_languages = read_frequencies([files / "test.tsv"], Languages("en", "de"))
-    assert with_languages.where == "the training text (test.tsv)"
+    assert with_languages.where == "the training data (test.tsv)"
     assert with_languages.counts == read_frequencies([files / "test.de"], None).counts
     assert with_languages.counts["ban"] > 100
 
@@ -319,20 +324,24 @@ def test_systems_are_called_by_what_tells_their_files_apart(files: Path) -> None
 @pytest.mark.parametrize(
     ("arguments", "error", "says"),
     [
-        ("a.txt --test test.de", CorpusError, "a comparison needs two systems or more; given: 1"),
+        ("a.txt --test test.de", CorpusError, "a comparison needs at least two systems; given: 1"),
         ("a.txt none.txt --test test.de", CorpusError, "none.txt: this file cannot be read: No such file"),
-        ("a.txt model --test test.de", ModelFolderError, "regard.json: it is truncated or not Regard's"),
-        ("a.txt . --test test.de", CorpusError, "this is a folder"),
+        (
+            "a.txt model --test test.de",
+            ModelFolderError,
+            "regard.json: this file is truncated or was not written by Regard",
+        ),
+        ("a.txt . --test test.de", CorpusError, "this folder is not a model folder"),
         ("a.txt short.txt --test test.de", CorpusError, "short.txt: there are 2 lines, but test.de has 250 sentences"),
         ("a.txt a.txt --test test.de --reference short.txt", CorpusError, "there are 2 lines, but"),
         (
             "a.txt a.txt --test test.tsv",
             SettingsError,
-            "these are sentence pairs, and it is not said in",
+            "this file contains sentence pairs, but their languages",
         ),
         ("a.txt a.txt --test test.de --source en", SettingsError, "--source and --target: give both"),
         ("a.txt a.txt --test test.de --metrics blue", SettingsError, "did you mean 'bleu'?"),
-        ("a.txt a.txt --test test.de --metrics ,", SettingsError, "no metric is given"),
+        ("a.txt a.txt --test test.de --metrics ,", SettingsError, "no metric was given"),
         ("a.txt a.txt --test nothing --source en --target de", CorpusError, "there is no such file or folder"),
     ],
 )

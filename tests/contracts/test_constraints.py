@@ -152,7 +152,7 @@ def test_a_glossary_finds_whole_words_longest_first_and_small_letters_in_any_cas
     text = "the <file> file"
     assert glossary.required("the <file>", placeholders("the <file>")) == ()
     assert glossary.required(text, placeholders(text)) == ("Datei",)
-    with pytest.raises(SettingsError, match=r"glossary: 'a' -> ' ' has an empty side\.\n  Say both phrases"):
+    with pytest.raises(SettingsError, match=r"glossary: 'a' -> ' ' has an empty side\.\n  Give both phrases"):
         Glossary({"a": " "})
 
 
@@ -236,5 +236,5 @@ def test_scores_do_not_depend_on_company_and_any_iterable_is_taken(translator: T
         assert one.total == pytest.approx(sum(one.logprobs))
         assert len(one.logprobs) == len(one.tokens) + 1
     assert translator.score([], []) == []
-    with pytest.raises(TextError, match=r"There are only 1 targets, and more sources\.\n  Give one target each"):
+    with pytest.raises(TextError, match=r"There are only 1 targets, but more sources\.\n  Give one target per source"):
         translator.score(iter(["a", "b"]), iter(["c"]))

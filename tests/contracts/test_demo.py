@@ -28,7 +28,7 @@ def short(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Result]:
 def test_a_model_that_learned_too_little_is_not_passed_off(short: tuple[Path, Result]) -> None:
     _, told = short
     assert told.exit_code == 1
-    assert re.search(r"This fell short: \d+\.\d % of the dates are right, and 98 % should be\.", told.output)
+    assert re.search(r"The demo failed: \d+\.\d % of the dates are right; expected at least 98 %\.", told.output)
 
 
 def test_the_demonstration_leaves_a_model_its_data_and_a_page(short: tuple[Path, Result]) -> None:
@@ -39,14 +39,14 @@ def test_the_demonstration_leaves_a_model_its_data_and_a_page(short: tuple[Path,
     assert "mardi 5 mars 2024" in page
     assert re.search(r'"first":{"kind":"decoder-source","layer":\d,"head":\d,"piece":6}', page), "opens at the month"
     for part in (
-        "Learning to read dates",
+        "from scratch to read dates",
         "step 12 of 12",
         "of 50 dates are right",
-        "Looking inside",
-        "What to type next",
+        "Looking at its attention",
+        "Commands to try next",
     ):
         assert part in told.output
-    assert "in the box" in told.output
+    assert "come with Regard" in told.output
     assert all(text in told.output for text in ("Wo ist der Bahnhof?", "Where is the station?"))
 
 
@@ -76,5 +76,5 @@ def test_shipped_models_translate_first_and_must_say_the_right_words(
 def test_nothing_is_overwritten(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     assert [tour.new_folder(None).name for _ in range(3)] == ["regard-demo", "regard-demo-2", "regard-demo-3"]
-    with pytest.raises(SettingsError, match=r"regard-demo: something is there already\.\n  Nothing is overwritten"):
+    with pytest.raises(SettingsError, match=r"regard-demo: this path already exists\.\n  The demo overwrites nothing"):
         tour.new_folder(Path("regard-demo"))

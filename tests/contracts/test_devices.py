@@ -38,10 +38,12 @@ def test_what_is_no_name_is_refused(name: str, monkeypatch: pytest.MonkeyPatch) 
 
 def test_a_gpu_that_is_not_there_is_refused_with_those_that_are(monkeypatch: pytest.MonkeyPatch) -> None:
     with_gpus(monkeypatch, 2)
-    with pytest.raises(SettingsError, match=r"'cuda:2': the GPUs here are numbered from cuda:0 to cuda:1\.\n  Choose"):
+    with pytest.raises(SettingsError, match=r"'cuda:2': this machine has the GPUs cuda:0 to cuda:1\.\n  Choose"):
         device_for("cuda:2")
     with_gpus(monkeypatch, 0)
-    with pytest.raises(SettingsError, match=r"'cuda:1': PyTorch finds no GPU here\.\n  Use cpu, or leave the device"):
+    with pytest.raises(
+        SettingsError, match=r"'cuda:1': PyTorch finds no GPU on this machine\.\n  Use cpu, or leave the device"
+    ):
         device_for("cuda:1")
 
 

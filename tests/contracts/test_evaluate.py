@@ -145,12 +145,12 @@ def test_sources_and_references_can_be_files_of_their_own(tmp_path: Path) -> Non
     (tmp_path / "short.txt").write_text("A\n")
     with pytest.raises(CorpusError, match=r"short\.txt: there are 1 lines, but .*in\.txt has 2 sentences"):
         read_test(tmp_path / "in.txt", LANGUAGES, references=[tmp_path / "short.txt"])
-    with pytest.raises(CorpusError, match="the name of this file does not say its format"):
+    with pytest.raises(CorpusError, match="the name of this file does not show its format"):
         read_test(tmp_path / "in.txt", LANGUAGES)
 
 
 def test_references_without_sources_cannot_be_evaluated(translator: Translator) -> None:
-    with pytest.raises(CorpusError, match=r"refs\.txt: there are references and no source"):
+    with pytest.raises(CorpusError, match=r"refs\.txt: this test set has references but no sources"):
         evaluate(translator, ReferenceSet("refs.txt", [["A"]]))
 
 
@@ -198,7 +198,7 @@ def test_models_of_other_languages_are_not_compared(trained: Path, trained_folde
 
 
 def test_a_model_needs_sources_to_be_compared(trained: Path) -> None:
-    with pytest.raises(SettingsError, match="this is a model, and there are no sources that it could translate"):
+    with pytest.raises(SettingsError, match="this is a model, but the test set has no sources"):
         read_systems([trained / "model"], ReferenceSet("refs", [["a"]]))
 
 
@@ -227,7 +227,7 @@ def test_a_recipe_speaks_of_its_data_from_one_folder_and_by_language(monkeypatch
     assert found["test"]["file"] == "/data/kor-ipa"
     monkeypatch.delenv("REGARD_DATA")
     assert with_paths(tables, {"target": "ipa"})["data"]["files"][0] == "g2p/fre.tsv"
-    with pytest.raises(SettingsError, match=r"the target language is not said\.\n  Say it: --target CODE"):
+    with pytest.raises(SettingsError, match=r"the target language is unknown\.\n  Give it: --target CODE"):
         with_paths(tables, {})
 
 
@@ -235,13 +235,13 @@ def test_what_is_wrong_with_a_recipe_is_told(tmp_path: Path) -> None:
     path = tmp_path / "wrong.toml"
     for text, said in (
         ('extends = "tny"', "extends = 'tny': did you mean 'tiny'?"),
-        ("steps = 3", "steps = 3 must stand in a table"),
+        ("steps = 3", "steps = 3 must be inside a table"),
     ):
         path.write_text(text)
         with pytest.raises(SettingsError) as error:
             read_file(path)
         assert said in str(error.value)
-    with pytest.raises(RegardError, match=r"the training data are not complete: files, source, target missing\."):
+    with pytest.raises(RegardError, match=r"the training data are incomplete: files, source, target missing\."):
         regard.train(out=tmp_path / "out", device="cpu")
 
 

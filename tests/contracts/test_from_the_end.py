@@ -63,5 +63,5 @@ def test_it_can_be_looked_into_in_the_order_in_which_it_reads(backwards: Transla
 
 
 def test_it_cannot_go_on_from_a_beginning_and_says_so(backwards: Translator) -> None:
-    with pytest.raises(SettingsError, match=r"prefix: this model writes its texts from their ends.*\n  Translate with"):
+    with pytest.raises(SettingsError, match=r"prefix: this model generates text from its end.*\n  Translate with"):
         backwards.translate("alto gan", prefix="tirlo")

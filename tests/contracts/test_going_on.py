@@ -72,7 +72,7 @@ def test_settings_that_differ_are_refused_with_both_values_all_at_once(begun: Pa
     ):
         assert line in said
     assert "training.steps" not in said
-    assert "Leave them out to go on, or choose another --out" in said
+    assert "Leave them out to continue, or choose another --out" in said
     assert recipe_of(begun) == before
 
 
@@ -105,7 +105,7 @@ def test_data_that_have_changed_are_refused_by_their_hash_unless_they_are_accept
     lines, before = data.read_text().splitlines(keepends=True), recipe_of(begun)
     data.write_text("".join(lines[:80]))
     said = refusal(TrainingError, train, data, steps=6, resume=True)
-    assert "the training data are not those that this run began with: " in said
+    assert "the training data differ from those at the start of this run: " in said
     before_and_now = re.search(r": (\d+) pairs \(hash [0-9a-f]{12}\) then, (\d+) pairs \(hash [0-9a-f]{12}\) now", said)
     assert before_and_now
     assert 100 < int(before_and_now[1]) < 120
@@ -113,7 +113,7 @@ def test_data_that_have_changed_are_refused_by_their_hash_unless_they_are_accept
     assert "--resume --changed-data" in said
     assert recipe_of(begun) == before
     assert train(data, steps=6, resume=True, changed_data=True)
-    assert any("Warning: the training data are not those" in event["message"] for event in events(begun, "said"))
+    assert any("Warning: the training data differ from those" in event["message"] for event in events(begun, "said"))
     assert train(data, steps=8, resume=True)  # they are the run's data from now on
 
 
@@ -122,7 +122,7 @@ def test_validation_data_that_have_changed_are_refused_too(train: Train, data: P
     assert train(data, valid=valid, steps=2, checkpoint_every=2)
     corpus(valid, pairs=19, seed=1)
     said = refusal(TrainingError, train, data, valid=valid, steps=4, resume=True)
-    assert "the validation data are not those that this run began with: 20 pairs (hash " in said
+    assert "the validation data differ from those at the start of this run: 20 pairs (hash " in said
 
 
 def test_data_may_lie_elsewhere_when_a_run_goes_on(begun: Path, train: Train, data: Path, tmp_path: Path) -> None:
@@ -163,7 +163,7 @@ def test_a_model_without_checkpoints_is_not_overwritten(train: Train, data: Path
     (tmp_path / "out" / "regard.json").write_text("{}")
     for resume in (False, True):
         said = refusal(TrainingError, train, data, steps=2, resume=resume)
-        assert "there is a model in this folder already, and no checkpoint to go on from.\n  Nothing is over" in said
+        assert "this folder already contains a model, but no checkpoint to resume from.\n  Regard over" in said
 
 
 def test_a_second_training_in_a_folder_is_refused_with_the_process_and_the_machine_of_the_first(
@@ -171,8 +171,8 @@ def test_a_second_training_in_a_folder_is_refused_with_the_process_and_the_machi
 ) -> None:
     with locked(begun / "training"):
         said = refusal(TrainingError, train, data, steps=6, resume=True)
-    assert f"{begun}: process {os.getpid()} on the machine {socket.gethostname()} is training in this folder." in said
-    assert "Wait until it has ended, or stop it; or choose another --out." in said
+    assert f"{begun}: process {os.getpid()} on {socket.gethostname()} is training in this folder." in said
+    assert "Wait until it ends, or stop it; or choose another --out." in said
     assert train(data, steps=6, resume=True)
     assert not (begun / "training" / "lock").exists()
 
@@ -204,11 +204,9 @@ def test_where_a_file_system_has_no_locks_the_name_in_the_file_counts(
     here, lock = socket.gethostname(), tmp_path / "lock"
     lock.write_text(json.dumps({"process": 1, "machine": "another"}))
     said = refusal(TrainingError, locked(tmp_path).__enter__)
-    assert f"process 1 on the machine another is training in this folder.\n  If it has ended, delete {lock};" in said
+    assert f"process 1 on another is training in this folder.\n  If it has ended, delete {lock};" in said
     lock.write_text(json.dumps({"process": os.getpid(), "machine": here}))
-    assert f"process {os.getpid()} on the machine {here}" in refusal(
-        TrainingError, lambda: locked(tmp_path).__enter__()
-    )
+    assert f"process {os.getpid()} on {here}" in refusal(TrainingError, lambda: locked(tmp_path).__enter__())
     lock.write_text(json.dumps({"process": ended.pid, "machine": here}))
     with locked(tmp_path):
         assert json.loads(lock.read_text())["process"] == os.getpid()

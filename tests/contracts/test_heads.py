@@ -93,7 +93,7 @@ def test_a_head_that_follows_the_alignment_has_all_of_it(model: Translator) -> N
         CorpusError, match=r"alignment of pair 1 links 9-0, but the pair has 3 and 3 words\.\n  Words are"
     ):
         head_statistics(model.model, sample, device=CPU, alignments=[frozenset({(9, 0)})] * 2)
-    with pytest.raises(CorpusError, match=r"alignments of 1 pairs, but 2 pairs\.\n  Give one line a pair"):
+    with pytest.raises(CorpusError, match=r"there are 1 alignments, but 2 pairs\.\n  Give one line per pair"):
         head_statistics(model.model, sample, device=CPU, alignments=links[:1])
 
 
@@ -114,7 +114,7 @@ def test_alignments_are_read_and_bad_ones_named_by_line(tmp_path: Path) -> None:
     (tmp_path / "a").write_text("0-0 1-2\n\n3-1\n")
     assert read_alignments(tmp_path / "a") == [frozenset({(0, 0), (1, 2)}), frozenset(), frozenset({(3, 1)})]
     (tmp_path / "b").write_text("0-0\n0:1\n")
-    with pytest.raises(CorpusError, match=r"b:2: '0:1' is no link\.\n  Expected are the numbers"):
+    with pytest.raises(CorpusError, match=r"b:2: '0:1' is not an alignment link\.\n  Expected the numbers"):
         read_alignments(tmp_path / "b")
 
 
@@ -184,7 +184,7 @@ def test_tables_are_sorted_and_become_pages(model: Translator, sample: Sample) -
 
 
 def test_an_empty_sample_is_told(model: Translator) -> None:
-    with pytest.raises(CorpusError, match=r"there is no sentence pair in this sample\.\n  Expected is one at least"):
+    with pytest.raises(CorpusError, match=r"there is no sentence pair in this sample\.\n  Give at least one pair"):
         Sample.of([Pair("", "a"), Pair("b", " ")], model.tokenisers, sentences=5)
 
 
@@ -196,7 +196,7 @@ def test_the_commands_print_their_tables(model: Translator, tmp_path: Path, monk
     assert told.stdout.splitlines()[0].split()[:3] == ["head", "entropy", "dist."]
     assert len(told.stdout.splitlines()) > 24
     assert (tmp_path / "heads.json").exists()
-    assert "Every habit on a map" in (tmp_path / "heads.html").read_text()
+    assert "Maps of all statistics" in (tmp_path / "heads.html").read_text()
     told = command(folder, "--knock-out", pairs, "--sentences", "2", "--out", "knock.html")
     assert told.exit_code == 0, told.output
     assert told.stdout.splitlines()[1].startswith("nothing")

@@ -65,7 +65,7 @@ def test_the_text_is_kept_with_the_run_and_read_from_the_files_only_once(source:
     assert len(fewer.pairs) == 3
     assert any("w1" not in text.source for text in texts)
     assert "there is no such file or folder" in said[0]
-    assert "3 of 3 validation pairs are no longer in the files that they came from" in said[1]
+    assert "3 of 3 validation pairs are no longer in their files" in said[1]
     assert fewer.references[0] == made.target.decode(fewer.corpus.target.sentence(0))
 
 

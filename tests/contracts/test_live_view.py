@@ -99,10 +99,10 @@ def test_plain_lines_fit_what_can_be_written() -> None:
 
 def test_a_value_that_is_not_a_number_is_shown_as_such() -> None:
     (line,) = plain(stepped(5)._replace(loss=math.nan, perplexity=math.inf, seconds_left=math.inf, skipped=3))
-    assert "loss not a number, perplexity infinite" in line
+    assert "loss NaN, perplexity infinite" in line
     assert line.endswith("3 skipped, unknown left")
     text, _ = terminal(stepped(5)._replace(loss=math.nan, perplexity=math.inf, seconds_left=math.nan))
-    assert "loss not a number  perplexity infinite" in text
+    assert "loss NaN  perplexity infinite" in text
 
 
 def test_the_terminal_shows_where_the_run_stands() -> None:
@@ -140,7 +140,7 @@ def test_messages_scroll_by_above_and_the_last_state_stays() -> None:
 
 def test_before_the_first_step_the_terminal_says_so() -> None:
     text, shown = terminal()
-    assert "getting ready" in text
+    assert "starting" in text
     assert "training" not in rendered(shown)
 
 

@@ -153,7 +153,7 @@ def test_attention_of_any_other_make_is_shown_too_one_head_and_no_products(seen:
     assert torch.allclose(scores.softmax(dim=-1), other.weights, atol=1e-6)
     assert strange.kinds() == ["decoder-source"]
     assert len(strange.alignment()) == len(seen.said.words)
-    assert "The translation reads the source" in page(strange)
+    assert "Encoder-decoder attention: translation to source" in page(strange)
 
 
 def test_a_model_that_asks_word_by_word_gives_one_lookup(seen: Attention) -> None:
@@ -239,7 +239,7 @@ def test_figures_are_one_head_the_mean_of_a_layer_or_all_heads_of_a_kind(seen: A
     assert mean.svg().count("</text>") == 1 + 2 * len(seen.source.words)
     assert "var(" not in mean.svg(), "programs that print know no variables"
     with pytest.raises(
-        SettingsError, match=r"encoder\.7: there is no such part to draw\.\n  Parts are encoder, decoder"
+        SettingsError, match=r"encoder\.7: there is no such part to draw\.\n  Give one of: encoder, decoder"
     ):
         figure(seen, "encoder.7")
 
@@ -258,16 +258,14 @@ def test_a_png_is_drawn_or_the_missing_extra_is_named(seen: Attention, tmp_path:
 
 
 def test_what_cannot_be_looked_at_is_told(model: Translator, monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(TextError, match=r"nothing to look at: the sentence has no words\.\n  Give a sentence"):
+    with pytest.raises(TextError, match=r"the sentence has no words\.\n  Give a sentence"):
         model.look("   ")
     with pytest.raises(SettingsError, match=r"encoder\.9\.0: this model has no such head\.\n  It has: encoder\.0\.0-3"):
         model.look(SOURCE, without="encoder.9.0")
-    with pytest.raises(SettingsError, match=r"'encoder\.9' names no head\.\n  A head is kind\.layer\.head"):
+    with pytest.raises(SettingsError, match=r"'encoder\.9' is not a head\.\n  A head is kind\.layer\.head"):
         model.look(SOURCE, without="encoder.9")
     monkeypatch.setattr(type(model.model), "attentions", lambda _: {})
-    with pytest.raises(
-        SettingsError, match=r"this model has no attention, so there is nothing to look at\.\n  Its arch"
-    ):
+    with pytest.raises(SettingsError, match=r"this model has no attention to show\.\n  Use a Trans"):
         model.look(SOURCE)
 
 
@@ -291,7 +289,7 @@ def test_the_command_writes_a_page_a_figure_and_numbers(
     assert "decoder-source.0.1" in (tmp_path / "a.svg").read_text()
     told = command(folder)
     assert told.exit_code == 1
-    assert "say what to look at: a sentence, --heads FILE or --knock-out FILE, one of them." in str(told.exception)
+    assert "give exactly one of: a sentence, --heads FILE, --knock-out FILE." in str(told.exception)
 
 
 def test_a_layer_names_all_of_its_heads(model: Translator) -> None:
@@ -304,5 +302,7 @@ def test_a_layer_names_all_of_its_heads(model: Translator) -> None:
 
 def test_an_ensemble_cannot_be_looked_into(model: Translator) -> None:
     both = regard.load([model.folder, model.folder], device="cpu")
-    with pytest.raises(SettingsError, match=r"an ensemble cannot be looked into\.\n  Load one of its models alone"):
+    with pytest.raises(
+        SettingsError, match=r"cannot show the attention of an ensemble\.\n  Load one of its models alone"
+    ):
         both.look(SOURCE)

@@ -96,7 +96,7 @@ def test_tokenised_bleu_smooths_nothing_and_splits_nothing() -> None:
     made, references = ["one two three, four"], [["one two three , five"]]
     assert value("bleu", made, references) > 0
     assert value("bleu", made, references, Options(tokenised=True)) == 0
-    assert "must never be compared" in metrics.TOKENISED
+    assert "Never compare one" in metrics.TOKENISED
 
 
 def test_languages_without_spaces_are_split_otherwise() -> None:
@@ -182,13 +182,13 @@ def test_a_score_is_told_with_its_signature() -> None:
     ("names", "made", "references", "error", "says"),
     [
         (["blue"], ["a"], [["a"]], SettingsError, "metric 'blue': there is no such metric; did you mean 'bleu'?"),
-        (["zzz"], ["a"], [["a"]], SettingsError, "the names are: bleu, character_error_rate, chrf, exact_match"),
-        ([], ["a"], [["a"]], SettingsError, "no metric is given"),
-        (["bleu"], [], [], CorpusError, "there is nothing to score"),
+        (["zzz"], ["a"], [["a"]], SettingsError, "valid names: bleu, character_error_rate, chrf, exact_match"),
+        ([], ["a"], [["a"]], SettingsError, "no metric was given"),
+        (["bleu"], [], [], CorpusError, "there is no output to score"),
         (["bleu"], ["a", "b"], [["a"]], CorpusError, "there are 2 outputs, but references for 1"),
         (["bleu"], ["a", "b"], [["a"], []], CorpusError, "line 2 has no reference"),
         (["bleu"], ["a"], ["a"], CorpusError, "for each of them a list of references"),
-        (["bleu"], "a", [["a"]], CorpusError, "strings where lists of them are expected"),
+        (["bleu"], "a", [["a"]], CorpusError, "expected lists of strings"),
     ],
 )
 def test_what_cannot_be_scored_is_told(

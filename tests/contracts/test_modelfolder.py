@@ -93,7 +93,7 @@ def test_a_truncated_file_is_named_with_its_sizes(folder: Path, name: str) -> No
     content = (folder / name).read_bytes()
     (folder / name).write_bytes(content[:-1])
     with pytest.raises(
-        ModelFolderError, match=f"{name}: it is truncated: {len(content) - 1:,} of {len(content):,} bytes"
+        ModelFolderError, match=f"{name}: this file is truncated: it has {len(content) - 1:,} of {len(content):,} bytes"
     ):
         modelfolder.load(folder)
 
@@ -103,27 +103,30 @@ def test_one_changed_bit_is_noticed(folder: Path, name: str) -> None:
     content = bytearray((folder / name).read_bytes())
     content[-1] ^= 1
     (folder / name).write_bytes(content)
-    with pytest.raises(ModelFolderError, match=f"{name}: it was changed since it was written"):
+    with pytest.raises(ModelFolderError, match=f"{name}: this file was changed after it was written"):
         modelfolder.load(folder)
 
 
 def test_a_changed_description_is_noticed(folder: Path) -> None:
     path = folder / "regard.json"
     path.write_text(path.read_text().replace('"dropout": 0.1', '"dropout": 0.2'))
-    with pytest.raises(ModelFolderError, match=r"regard\.json: it was changed since it was written"):
+    with pytest.raises(ModelFolderError, match=r"regard\.json: this file was changed after it was written"):
         modelfolder.load(folder)
 
 
 @pytest.mark.parametrize("content", ["", '{"format": 1', "[]", "{}", '"text"', "\x00\x01"])
 def test_a_truncated_or_foreign_description_is_named(folder: Path, content: str) -> None:
     (folder / "regard.json").write_text(content)
-    with pytest.raises(ModelFolderError, match=r"regard\.json: it is truncated or not Regard's\.\n  Copy the folder"):
+    with pytest.raises(
+        ModelFolderError,
+        match=r"regard\.json: this file is truncated or was not written by Regard\.\n  Copy the folder",
+    ):
         modelfolder.load(folder)
 
 
 def test_a_missing_description_means_another_kind_of_folder(folder: Path) -> None:
     (folder / "regard.json").unlink()
-    with pytest.raises(ModelFolderError, match=r"not a Regard model folder, since regard\.json is missing"):
+    with pytest.raises(ModelFolderError, match=r"not a Regard model folder: regard\.json is missing"):
         modelfolder.load(folder)
 
 
@@ -145,7 +148,7 @@ def test_a_file_outside_the_folder_is_refused(folder: Path) -> None:
     (folder.parent / "secret").write_bytes(b"x")
     stored = {"bytes": 1, "sha256": modelfolder._sha256(b"x")}
     rewrite(folder / "regard.json", files={"tokeniser/../../secret": stored})
-    with pytest.raises(ModelFolderError, match="is no file of a model folder"):
+    with pytest.raises(ModelFolderError, match="is not a valid file name in a model folder"):
         modelfolder.load(folder)
 
 
@@ -186,9 +189,7 @@ def test_saving_replaces_a_model_folder_but_nothing_else(folder: Path) -> None:
     other = folder.parent / "thesis"
     other.mkdir()
     (other / "chapter.txt").write_text("years of work")
-    with pytest.raises(
-        ModelFolderError, match=r"thesis: there are other files in this folder\.\n  Choose a new folder"
-    ):
+    with pytest.raises(ModelFolderError, match=r"thesis: this folder contains other files\.\n  Choose a new folder"):
         save(other)
     with pytest.raises(ModelFolderError, match=r"chapter\.txt: this is a file"):
         save(other / "chapter.txt")

@@ -129,7 +129,7 @@ def test_when_memory_is_short_other_benches_go_and_the_search_is_tried_once_more
 
 def test_when_memory_stays_short_people_are_told_what_to_do(engine: TorchEngine) -> None:
     engine.model.step = ShortOfMemory(engine, most=0)  # type: ignore[method-assign]
-    with pytest.raises(RegardError, match=r"cpu: its memory is too small .* 32 tokens\.\n  End other programs"):
+    with pytest.raises(RegardError, match=r"cpu: there is not enough memory .* 32 tokens\.\n  Close other programs"):
         on_a_gpu(engine).search([[2, 3]], SearchSettings(max_length_offset=5))
 
 

@@ -244,9 +244,9 @@ def test_a_full_disk_is_told_without_a_traceback(
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     monkeypatch.setattr(stored_corpus.GrowingArray, "append", full)
-    with pytest.raises(CorpusError, match="cannot be stored: No space left on device") as told:
+    with pytest.raises(CorpusError, match="cannot store the corpus in this folder: No space left on device") as told:
         prepare(source_of(tsv(tmp_path / "a.tsv", SENTENCES)), tokenisers, tmp_path / "out")
-    assert "the room on its disk" in str(told.value)
+    assert "the free space on its disk" in str(told.value)
     assert list((tmp_path / "out").iterdir()) == []
 
 
@@ -259,7 +259,7 @@ def test_a_process_that_is_ended_from_outside_is_told(
     tmp_path: Path, tokenisers: Tokenisers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(preparation, "_work", die)
-    with pytest.raises(CorpusError, match="a process that prepares the corpus was ended"):
+    with pytest.raises(CorpusError, match="a process that prepared the corpus was killed"):
         prepare(source_of(tsv(tmp_path / "a.tsv", SENTENCES)), tokenisers, tmp_path / "out", workers=2)
     assert list((tmp_path / "out").iterdir()) == []
 
@@ -347,17 +347,20 @@ def test_a_damaged_corpus_is_told_when_it_is_found_again(made: Callable[[], Stor
     folder = made().folder
     with (folder / name).open("ab") as file:
         file.write(b"more")
-    with pytest.raises(CorpusError, match=rf"{name}: it is missing or has another size.*\n  Delete .* made anew"):
+    with pytest.raises(
+        CorpusError,
+        match=rf"{name}: this file is missing or its size has changed.*\n  Delete .* prepares the corpus again",
+    ):
         made()
     (folder / name).unlink()
-    with pytest.raises(CorpusError, match=f"{name}: it is missing"):
+    with pytest.raises(CorpusError, match=f"{name}: this file is missing"):
         made()
 
 
 def test_a_corpus_of_another_format_is_told(made: Callable[[], StoredCorpus]) -> None:
     path = made().folder / "corpus.json"
     path.write_text(json.dumps(json.loads(path.read_text()) | {"format": 99}))
-    with pytest.raises(CorpusError, match="its format is 99, and this Regard reads 1"):
+    with pytest.raises(CorpusError, match="its format is 99, but this version of Regard reads 1"):
         made()
 
 

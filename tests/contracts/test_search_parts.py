@@ -75,8 +75,8 @@ def test_settings_that_do_not_fit_together_are_explained() -> None:
     assert "n_best = 5 needs a beam_size of at least that, not 4." in message(n_best=5)
     assert "n_best = 2: greedy search finds one" in message(method="greedy", n_best=2)
     assert "min_length = 9 is more than max_length = 8." in message(min_length=9, max_length=8)
-    assert "temperature belongs to method = 'sampling', and method is 'beam'." in message(temperature=0.5)
-    assert "top_k belongs to method = 'sampling'" in message(method="greedy", top_k=3)
+    assert "temperature applies only to method = 'sampling', but method is 'beam'." in message(temperature=0.5)
+    assert "top_k applies only to method = 'sampling'" in message(method="greedy", top_k=3)
     assert "length_penalty = -1.0: input should be greater than or equal to 0." in message(length_penalty=-1.0)
     assert SearchSettings(method="sampling", n_best=9, top_p=0.5).n_best == 9
 
@@ -240,7 +240,7 @@ def test_a_longer_sentence_that_scores_better_is_waited_for() -> None:
 
 @pytest.mark.parametrize("kind", [{}, {"beam_size": 1}, {"method": "sampling", "top_p": 0.9}], ids=str)
 def test_a_model_whose_logits_are_not_numbers_is_reported(kind: dict[str, Any]) -> None:
-    with pytest.raises(RegardError, match="its logits are -inf or not numbers"):
+    with pytest.raises(RegardError, match="its logits are -inf or NaN"):
         only(Always([math.nan] * 5), Request(source_length=1), **kind)
 
 

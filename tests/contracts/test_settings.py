@@ -28,18 +28,18 @@ def test_all_mistakes_are_told_at_once() -> None:
             {"source_vocabulary": 10, "droput": 0.1, "norm": "middle", "heads": -1}, where="my.toml"
         )
     assert str(error.value).splitlines() == [
-        "my.toml: these settings are not right:",
-        "  target_vocabulary: is missing and has no default.",
+        "my.toml: these settings are invalid:",
+        "  target_vocabulary: this setting is required.",
         "  heads = -1: input should be greater than 0.",
-        "  d_k: is missing and has no default.",
-        "  d_v: is missing and has no default.",
+        "  d_k: this setting is required.",
+        "  d_v: this setting is required.",
         "  norm = 'middle': input should be 'post' or 'pre'.",
         "  droput: there is no such setting; did you mean 'dropout'?",
     ]
 
 
 def test_heads_that_do_not_divide_the_width_need_the_widths_said() -> None:
-    assert "heads = 3 does not divide d_model = 512; choose others, or say d_k and d_v." in message(heads=3)
+    assert "heads = 3 does not divide d_model = 512; choose others, or set d_k and d_v." in message(heads=3)
     assert TransformerSettings.read(VOCABULARIES | {"heads": 3, "d_k": 5, "d_v": 7}, where="").d_v == 7
 
 
@@ -56,7 +56,7 @@ def test_a_wrong_type_is_told_and_not_converted() -> None:
 
 
 def test_an_unknown_name_far_from_all_lists_them() -> None:
-    assert "the names are: " in message(zzzzzz=1)
+    assert "valid names: " in message(zzzzzz=1)
 
 
 def test_an_unknown_preset_and_architecture_are_told_with_the_nearest_name() -> None:
@@ -106,8 +106,8 @@ def test_a_corpus_longer_than_the_learned_positions_is_refused_before_the_first_
     [
         ("encoder.9.0", "encoder.9.0: this model has no such head.\n  It has: encoder.0.0-3, encoder.1.0-3"),
         ("decoder-source.0.4", "decoder-source.0.4: this model has no such head"),
-        ("encoder.1", "'encoder.1' names no head.\n  A head is kind.layer.head"),
-        ("encoder.a.b", "'encoder.a.b' names no head"),
+        ("encoder.1", "'encoder.1' is not a head.\n  A head is kind.layer.head"),
+        ("encoder.a.b", "'encoder.a.b' is not a head"),
     ],
 )
 def test_a_head_that_is_not_there_is_told(head: str, told: str) -> None:

@@ -28,10 +28,10 @@ def test_each_process_of_a_machine_gets_a_card_of_its_own(processes: int, cards:
 
 
 def test_more_processes_than_cards_are_refused_with_a_command_that_works() -> None:
-    told = r"has started 3 processes .* sees 2 GPUs here\.\n.*torchrun with at most 2 processes,"
+    told = r"has started 3 processes on this machine, but PyTorch sees 2 GPUs\.\n.*torchrun with at most 2 processes,"
     with pytest.raises(SettingsError, match=told):
         card_for(0, processes=3, cards=2)
-    with pytest.raises(SettingsError, match="sees 1 GPU here"):
+    with pytest.raises(SettingsError, match=r"sees 1 GPU\."):
         card_for(1, processes=2, cards=1)
 
 

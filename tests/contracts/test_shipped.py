@@ -81,7 +81,8 @@ def test_a_folder_of_the_same_name_comes_first(place: Path, trained_folder: Path
 def test_an_unknown_name_is_told_with_what_is_shipped(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     message = (
         r"xa-xc: there is no such folder, and no model of that name is shipped\.\n"
-        r"  Give the path of a folder that holds regard\.json, or a name\. Shipped with Regard: xa-xb\."
+        r"  Give the path of a folder that contains regard\.json, or the name of a shipped model\. "
+        r"Shipped with Regard: xa-xb\."
     )
     with pytest.raises(ModelFolderError, match=message):
         regard.load("xa-xc")
@@ -129,7 +130,7 @@ def test_weights_that_do_not_fit_are_told() -> None:
         SettingsError, match=r"big: its weights are too large for torch.float16\.\n  Store them as bfloat16"
     ):
         storage.packed({"big": torch.tensor([1e6])}, "float16")
-    with pytest.raises(SettingsError, match=r"stored_as = 'int9': weights cannot be stored so; did you mean 'int8'\?"):
+    with pytest.raises(SettingsError, match=r"stored_as = 'int9': this type is not supported; did you mean 'int8'\?"):
         storage.packed({}, "int9")
 
 

@@ -135,7 +135,7 @@ def test_a_full_disk_behind_standard_output_is_an_error_without_a_traceback() ->
         )
     assert told.returncode == 1
     assert told.stderr.decode() == (
-        "error: output: No space left on device.\n  Make room on the disk, or write elsewhere.\n"
+        "error: output: No space left on device.\n  Free some disk space, or write to another disk.\n"
     )
 
 
@@ -151,7 +151,7 @@ def test_a_full_disk_under_an_export_is_an_error_and_leaves_nothing(
     monkeypatch.setattr(modelfolder.os, "fsync", full)
     monkeypatch.setattr(Path, "write_bytes", full)
     with pytest.raises(
-        ModelFolderError, match=r"out: this folder cannot be written: No space left on device\.\n  Make"
+        ModelFolderError, match=r"out: Regard cannot write this folder: No space left on device\.\n  Free"
     ):
         export(trained_folder, tmp_path / "out", to=to)
     assert list(tmp_path.iterdir()) == []
@@ -165,7 +165,7 @@ def test_a_cache_that_cannot_be_written_is_an_error(
     (tmp_path / "file").touch()
     monkeypatch.setenv("REGARD_CACHE", str(tmp_path / "file"))
     with pytest.raises(
-        SettingsError, match=r"the cache cannot be written: .*\n  Set the environment variable REGARD_CACHE"
+        SettingsError, match=r"cannot write to this cache folder: .*\n  Set the environment variable REGARD_CACHE"
     ):
         regard.load(trained_folder, device="cpu", engine="ctranslate2-float32")
     make_writable(tmp_path / "new" / "folder")

@@ -59,11 +59,11 @@ def stored() -> dict[str, bytes]:
         (
             "tokeniser.json",
             None,
-            r"tokeniser\.json: this file of the tokeniser is missing.\n  Copy the model folder again",
+            r"tokeniser\.json: this tokeniser file is missing.\n  Copy the whole model folder again",
         ),
         ("tokeniser.json", b"\xff{", r"tokeniser\.json: it is not JSON"),
         ("tokeniser.json", b"[1]", r"tokeniser\.json: it has no format number"),
-        ("source.words.txt", None, r"source\.words\.txt: this file of the tokeniser is missing"),
+        ("source.words.txt", None, r"source\.words\.txt: this tokeniser file is missing"),
         ("source.words.txt", b"a\n", r"source\.words\.txt: its SHA-256 is not the one in tokeniser\.json"),
     ],
 )
@@ -78,7 +78,7 @@ def test_a_missing_or_damaged_file_is_named(name: str, content: bytes | None, me
     [
         (
             lambda table: table.update(format=99),
-            r"its format is 99, and this Regard knows 1.\n  A newer Regard wrote it",
+            r"its format is 99, but this version of Regard reads only 1.\n  A newer version of Regard wrote it",
         ),
         (lambda table: table.pop("format"), "it has no format number"),
         (lambda table: table["tokenisers"].pop("target"), "the tokenisers are called source"),
@@ -103,8 +103,8 @@ def test_a_wrong_description_is_explained(change: Callable[[Table], object], mes
         ("subwords", "spm", b"nonsense", "not a SentencePiece model"),
         ("subwords", "spm", b"", "not a SentencePiece model"),
         ("words", "words.txt", b"one\n\xff\n", "not UTF-8"),
-        ("words", "words.txt", b"one\ntwo", "the last line has no end"),
-        ("characters", "characters.txt", b"a\na\n", "there twice"),
+        ("words", "words.txt", b"one\ntwo", "the last line has no line break"),
+        ("characters", "characters.txt", b"a\na\n", "occurs twice"),
     ],
 )
 def test_content_that_is_no_tokeniser_is_refused(kind: str, ending: str, content: bytes, message: str) -> None:

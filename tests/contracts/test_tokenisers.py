@@ -144,7 +144,7 @@ def test_half_a_surrogate_pair_is_refused_with_its_place(tokeniser: Tokeniser) -
 
 
 def test_half_a_surrogate_pair_is_refused_in_training() -> None:
-    with pytest.raises(TextError, match="read the text again as UTF-8"):
+    with pytest.raises(TextError, match="Decode it again as UTF-8"):
         train(["a\udfff"], ["b"], settings("characters"))
 
 
@@ -186,23 +186,23 @@ def test_another_option_is_another_hash() -> None:
         ({"options": {"join": "@@"}}, "options of subwords.*join: there is no such setting"),
         ({"kind": "words", "options": {"join": "@@ "}}, "options of words.*join"),
         ({"joint": True, "target_kind": "words"}, "joint = true and target_kind exclude each other"),
-        ({"protected": ["a b"]}, "protected: 'a b' cannot be a piece"),
-        ({"protected": ["</s>"]}, "protected: '</s>' cannot be protected; it is the name of a special piece"),
+        ({"protected": ["a b"]}, "protected: 'a b' cannot be a token"),
+        ({"protected": ["</s>"]}, "protected: '</s>' cannot be protected; it is the name of a special token"),
         ({"patterns": ["brace"]}, "patterns: there is no pattern called 'brace'; did you mean 'braces'"),
         ({"vocabulary": 1}, "vocabulary = 1"),
     ],
 )
 def test_wrong_settings_are_explained(table: dict[str, object], message: str) -> None:
-    with pytest.raises(SettingsError, match=f"(?s)recipe: these settings are not right:.*{message}"):
+    with pytest.raises(SettingsError, match=f"(?s)recipe: these settings are invalid:.*{message}"):
         TokeniserSettings.read(table, where="recipe")
 
 
 @pytest.mark.parametrize(
     ("kind", "message"),
     [
-        ("subwords", "vocabulary = 20: this is too small for subwords .*\n  The special ids, 256 bytes"),
-        ("bpe", "vocabulary = 20: this is too small for subwords"),
-        ("characters", "vocabulary = 20: this leaves no id for a character.\n .* need 259"),
+        ("subwords", "vocabulary = 20: this vocabulary is too small for subwords .*\n  The special ids, 256 bytes"),
+        ("bpe", "vocabulary = 20: this vocabulary is too small for subwords"),
+        ("characters", "vocabulary = 20: this leaves no ids for characters.\n .* need 259"),
     ],
 )
 def test_a_vocabulary_too_small_for_the_kind_is_refused(kind: str, message: str) -> None:
@@ -211,7 +211,7 @@ def test_a_vocabulary_too_small_for_the_kind_is_refused(kind: str, message: str)
 
 
 def test_a_corpus_without_text_is_refused() -> None:
-    with pytest.raises(TextError, match=r"no text for the tokeniser of the target side\."):
+    with pytest.raises(TextError, match=r"The tokeniser of the target side has no text"):
         train(ENGLISH, ["", " "], settings("words", joint=False))
 
 
@@ -220,14 +220,15 @@ def test_a_small_corpus_gets_a_smaller_vocabulary_and_a_notice(kind: str, caplog
     with caplog.at_level(logging.WARNING):
         made = train(ENGLISH, GERMAN, settings(kind, vocabulary=32_000)).source
     assert 259 < made.size < 1000
-    assert caplog.messages == [f"The text yields {made.size} subwords, not 32000: the vocabulary is smaller."]
+    wanted = f"The text yields only {made.size} subwords, so the vocabulary is smaller than the requested 32000."
+    assert caplog.messages == [wanted]
 
 
 def test_words_without_an_id_are_counted_in_a_notice(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.WARNING):
         made = train(["a a a b b c"], ["a"], settings("words", vocabulary=5)).source
     assert made.decode(made.encode("a b c")) == "a b <unk>"
-    assert caplog.messages == ["1 rare words have no id in a vocabulary of 5: they read as <unk>."]
+    assert caplog.messages == ["1 rare words do not fit into a vocabulary of 5: the tokeniser maps them to <unk>."]
 
 
 def test_training_subwords_is_quiet(capfd: pytest.CaptureFixture[str]) -> None:

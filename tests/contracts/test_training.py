@@ -55,7 +55,7 @@ def test_one_command_makes_a_finished_model_folder(finished: Path) -> None:
         assert {"loss", "perplexity", "bleu", "chrf"} == set(loaded.description.scores["averaged"])
         assert loaded.description.scores["signatures"]["bleu"].startswith("nrefs:1|case:mixed")
         assert loaded.description.training["corpus"]["kept"] <= 300
-    assert "held out" in (finished / "README.md").read_text()
+    assert "holds out" in (finished / "README.md").read_text()
     assert "| averaged (this folder) |" in (finished / "README.md").read_text()
     assert "| best checkpoint (this folder) |" in (finished / "best" / "README.md").read_text()
     assert "[report.html](../report.html)" in (finished / "best" / "README.md").read_text()
@@ -102,7 +102,7 @@ def test_a_polite_stop_writes_a_checkpoint_and_going_on_gives_the_same_bytes(
     out = data.parent / f"stopped{number}"
     stopped = run_and_signal(data, out, *STEPS, number=number, moment=5)
     assert stopped.returncode == 128 + number, stopped.stderr
-    assert "Go on with the same command and --resume" in stopped.stderr
+    assert "To continue, add --resume to the command" in stopped.stderr
     assert not (out / "regard.json").exists()
     told = run(data, out, *STEPS, "--resume")
     assert told.returncode == 0, told.stderr
@@ -119,17 +119,15 @@ def test_a_damaged_last_checkpoint_falls_back_to_the_one_before_and_says_so(data
     (out / "training" / "checkpoints" / ".step-00000025.partial").mkdir()
     told = run(data, out, *STEPS, "--resume")
     assert told.returncode == 0, told.stderr
-    assert (
-        "step-00000020/weights.safetensors: this checkpoint is damaged: its hash is not the one it had" in told.stderr
-    )
-    assert "Going on after step 15" in told.stderr
+    assert "step-00000020/weights.safetensors: this checkpoint is damaged: the hash of the file differs" in told.stderr
+    assert "Resuming after step 15" in told.stderr
     assert weights(out) == weights(finished)
 
 
 def test_a_folder_with_a_run_in_it_is_not_overwritten(data: Path, finished: Path) -> None:
     told = run(data, finished, *STEPS)
     assert told.returncode == 1
-    assert "there is a training run in this folder already.\n  Go on with it by --resume" in told.stderr
+    assert "this folder already contains a training run.\n  Continue it with --resume" in told.stderr
 
 
 def test_going_on_with_another_language_is_refused(data: Path, finished: Path) -> None:
@@ -145,7 +143,7 @@ def test_an_unwritable_folder_is_told_before_anything_is_read(data: Path, tmp_pa
     (tmp_path / "file").write_text("")
     told = run(data, tmp_path / "file" / "model", *STEPS)
     assert told.returncode == 1
-    assert "this folder cannot be written to: Not a directory.\n  Choose another --out." in told.stderr
+    assert "Regard cannot write to this folder: Not a directory.\n  Choose another --out." in told.stderr
 
 
 def test_all_mistakes_in_the_settings_are_told_at_once(data: Path, tmp_path: Path) -> None:
@@ -159,7 +157,7 @@ def test_all_mistakes_in_the_settings_are_told_at_once(data: Path, tmp_path: Pat
     told = run(data, tmp_path / "out", "--recipe", str(recipe), *sets)
     assert told.returncode == 1
     for line in (
-        *(f"--set {setting}: this is not of the form table.key=value" for setting in malformed),
+        *(f"--set {setting}: expected the form table.key=value" for setting in malformed),
         "training.step: there is no such setting; did you mean 'steps'?",
         "training.label_smoothing = 2.0: input should be less than 1.",
         "model.head: there is no such setting; did you mean 'heads'?",
@@ -176,7 +174,7 @@ def test_wrong_settings_are_told_before_the_corpus_is_read(tmp_path: Path) -> No
             regard.train(
                 tmp_path / "none.tsv", source="en", target="de", out=tmp_path / "out", preset=preset, settings=["steps"]
             )
-        assert "--set steps: this is not of the form table.key=value" in str(told.value)
+        assert "--set steps: expected the form table.key=value" in str(told.value)
 
 
 def test_a_named_preset_takes_the_vocabulary_that_suits_the_corpus_unless_one_is_set(tmp_path: Path) -> None:
@@ -194,7 +192,7 @@ def test_a_named_preset_takes_the_vocabulary_that_suits_the_corpus_unless_one_is
 
     vocabulary, (reason,) = made()
     assert vocabulary == 2_000
-    assert reason.startswith("300 pairs: a vocabulary of 2,000, since the preset's 37,000 is for more text")
+    assert reason.startswith("300 pairs: a vocabulary of 2,000, because the preset's 37,000 needs more text")
     assert made(preset="base")[0] == 2_000
     assert made("tokeniser.vocabulary=5000") == (5_000, [])
     assert made("tokeniser.kind=utf8", "tokeniser.options={}") == (37_000, [])
@@ -257,8 +255,8 @@ def test_an_adapted_model_may_have_another_dropout_and_keeps_all_else(finished: 
     assert modelfolder.load(out).description.settings == before | {"dropout": 0.45}
     for setting, message in (
         ("model.d_model=48", "model.d_model = 48: the model "),
-        ('model.positions="rotary"', "which is adapted, has 'interleaved'"),
-        ("tokeniser.vocabulary=77", "leave tokeniser.vocabulary out, or train a new model without --from."),
+        ('model.positions="rotary"', "which this run adapts, has 'interleaved'"),
+        ("tokeniser.vocabulary=77", "leave tokeniser.vocabulary out, or train without --from."),
     ):
         told = run(new, tmp_path / "refused", *more, "--set", setting)
         assert told.returncode == 1
@@ -273,6 +271,6 @@ def test_a_folder_with_test_sets_in_it_is_warned_of(tmp_path: Path) -> None:
     corpus(folder / "test.tsv", pairs=30, seed=5)
     told = run(folder, tmp_path / "out", "--steps", "2", "--checkpoint-every", "2")
     assert told.returncode == 0, told.stderr
-    assert "test.tsv are named like test or validation sets, and are trained on." in told.stderr
+    assert "test.tsv are named like test or validation sets, but training uses them." in told.stderr
     alone = run(folder / "train.tsv", tmp_path / "alone", "--steps", "2", "--checkpoint-every", "2")
     assert "Warning" not in alone.stderr

@@ -44,7 +44,7 @@ def test_a_catalogue_is_translated_to_standard_output_and_only_what_is_untransla
     assert catalogue.find("alto gan").msgstr == translation("alto gan")
     assert catalogue.find("alto gan").fuzzy
     assert catalogue.find("jelo").msgstr == "done"
-    assert err == f"{tmp_path / 'a.po'}: 1 of 2 segments translated, 1 kept as they were.\n"
+    assert err == f"{tmp_path / 'a.po'}: 1 of 2 segments translated, 1 left unchanged.\n"
     _, out, _ = run(trained_folder, tmp_path / "a.po", "--all", "--no-mark")
     catalogue = polib.pofile(out)
     assert catalogue.find("jelo").msgstr == translation("jelo")
@@ -72,7 +72,7 @@ def test_a_file_that_is_there_is_written_over_only_by_force(run: Run, trained_fo
     path.write_text("alto gan\n")
     code, _, err = run(trained_folder, path, "--out", path)
     assert (code, path.read_text()) == (1, "alto gan\n")
-    assert err == f"error: {path}: this file is there already.\n  Give --force to write over it.\n"
+    assert err == f"error: {path}: this file already exists.\n  Give --force to overwrite it.\n"
     assert run(trained_folder, path, "--out", path, "--force")[0] == 0
     assert path.read_text() == f"{translation('alto gan')}\n"
 
@@ -111,7 +111,7 @@ def test_a_dash_is_standard_input_for_lines_and_for_documents(
         with (tmp_path / "typed").open() as typed:
             monkeypatch.setattr(sys, "stdin", typed)
             _, out, err = run(trained_folder, *more)
-        assert err == "-: 1 of 2 segments translated, 1 kept as they were.\n"
+        assert err == "-: 1 of 2 segments translated, 1 left unchanged.\n"
         written = out or (tmp_path / "b.po").read_text()
         assert polib.pofile(written).find("alto gan").msgstr == translation("alto gan")
 
@@ -124,7 +124,7 @@ def test_an_error_in_a_file_recommends_nothing_that_translating_cannot_do(
     assert code == 1
     assert err == (
         f"error: {tmp_path / 'a.docx'}:1: there is a NUL byte in this line, at byte 6.\n"
-        "  Text has no such bytes: the file may be damaged, or not be text at all.\n"
+        "  Text files contain no NUL bytes. The file may be damaged, or may not be text.\n"
     )
 
 
@@ -137,8 +137,8 @@ def test_a_glossary_requires_its_phrases(run: Run, trained_folder: Path, tmp_pat
     _, out, _ = run(trained_folder, tmp_path / "a.md", "--glossary", tmp_path / "glossary.tsv")
     assert "quent" in out
     for text, message in [
-        ("gan\n", "glossary.tsv:1: this is no entry of a glossary"),
-        ("a\tb\na\tc\n", "glossary.tsv:2: 'a' is already to become 'b'"),
+        ("gan\n", "glossary.tsv:1: this line is not a glossary entry"),
+        ("a\tb\na\tc\n", "glossary.tsv:2: 'a' already has the translation 'b'"),
         ("\n", "this glossary is empty"),
     ]:
         (tmp_path / "glossary.tsv").write_text(text)
@@ -163,20 +163,20 @@ def test_mistakes_are_told_before_a_model_is_loaded(run: Run, tmp_path: Path) ->
         (tmp_path / name).write_text("x\n")
     first, second, text, unknown = (tmp_path / name for name in ("a.po", "b.po", "a.txt", "a.docx"))
     mistakes: list[tuple[list[object], str]] = [
-        ([first, second], "several documents cannot go to standard output.\n  Give a folder with --out."),
+        ([first, second], "several documents cannot be written to standard output.\n  Give a folder with --out."),
         ([first, second, "--out", text], "this is a file, and several documents need a folder"),
-        ([first, first, "--out", tmp_path / "new"], "two of the files would be written here"),
+        ([first, first, "--out", tmp_path / "new"], "two documents would be written to this file"),
         ([first, "--format", "pp"], "There is no document format 'pp'"),
-        ([unknown, "--out", tmp_path / "b"], "the ending of this name is not that of a document"),
+        ([unknown, "--out", tmp_path / "b"], "this name does not end like that of a document"),
         ([tmp_path / "none.po"], "none.po: there is no such file"),
-        ([first, "--n-best", "2"], "--n-best belongs to lines: a document holds one translation"),
-        ([first, "--alignment"], "--alignment belongs to lines"),
-        ([first, "--json"], "--json tells what became of documents, and needs --out"),
-        (["-", "--out", tmp_path / "b"], "-: the ending of this name is not that of a document"),
+        ([first, "--n-best", "2"], "--n-best does not apply to documents, which hold one translation per segment"),
+        ([first, "--alignment"], "--alignment does not apply to documents"),
+        ([first, "--json"], "--json prints a report about each document, so the documents need --out"),
+        (["-", "--out", tmp_path / "b"], "-: this name does not end like that of a document"),
         (["-", "-"], "-: standard input can be read only once"),
         (["--glossary", "-"], "-: standard input can be read only once"),
-        ([text, "--alignment", "--n-best", "2"], "--alignment belongs to the best translation"),
-        ([text, "--top-k", "3"], "--top-k belongs to drawing words by their probability.\n  Give --sample with it."),
+        ([text, "--alignment", "--n-best", "2"], "--alignment applies to the best translation only"),
+        ([text, "--top-k", "3"], "--top-k applies to sampling only.\n  Add --sample."),
         ([text, "--sample", "--top-p", "3"], "top_p = 3.0"),
         ([text], "none: there is no such folder"),
         ([text, "--glossary", tmp_path / "none.tsv"], "none.tsv: this file cannot be read"),

@@ -81,7 +81,7 @@ def test_a_score_is_the_sum_of_what_forward_says_and_that_of_search(translator: 
 
 
 def test_unequal_sources_and_targets_and_broken_text_are_told(translator: Translator) -> None:
-    with pytest.raises(TextError, match=r"2 sources and 1 targets were given\.\n  Give one target each"):
+    with pytest.raises(TextError, match=r"2 sources and 1 targets were given\.\n  Give one target per source"):
         translator.score(["a", "b"], ["c"])
     with pytest.raises(TextError):
         translator.translate("a \ud800 b")

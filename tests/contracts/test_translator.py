@@ -236,11 +236,11 @@ def test_wrong_devices_and_no_folders_are_told(trained_folder: Path) -> None:
     with pytest.raises(SettingsError, match=r"device = 'gpu': there is no such device\.\n  Use cpu, cuda"):
         regard.load(trained_folder, device="gpu")
     if not torch.cuda.is_available():
-        with pytest.raises(SettingsError, match="device = 'cuda': PyTorch finds no GPU here"):
+        with pytest.raises(SettingsError, match="device = 'cuda': PyTorch finds no GPU on this machine"):
             regard.load(trained_folder, device="cuda")
     with pytest.raises(SettingsError, match="No model was given"):
         regard.load([])
-    with pytest.raises(SettingsError, match="split_over = 0: it must be 1 word or more"):
+    with pytest.raises(SettingsError, match="split_over = 0: this must be at least 1 word"):
         regard.load(trained_folder, split_over=0)
 
 
@@ -274,10 +274,10 @@ def test_models_that_make_no_ensemble_are_told(trained_folder: Path, tmp_path: P
         parts = {"architecture": "transformer", "settings": chosen, "languages": languages, "tokeniser": tokeniser}
         modelfolder.save(tmp_path / name, loaded.model, **parts)
     with pytest.raises(
-        ModelFolderError, match=r"translates from xa to fr, and .* from xa to xb: they make no ensemble"
+        ModelFolderError, match=r"translates from xa to fr, and .* from xa to xb, so they cannot form an ensemble"
     ):
         regard.load([trained_folder, tmp_path / "other-language"])
     with pytest.raises(
-        ModelFolderError, match=r"different tokenisers, so they make no ensemble\.\n  Train all members"
+        ModelFolderError, match=r"different tokenisers, so they cannot form an ensemble\.\n  Train all members"
     ):
         regard.load([trained_folder, tmp_path / "other-tokeniser"])

@@ -101,7 +101,10 @@ def test_a_gradient_that_is_no_number_costs_one_step_and_says_which_batch(tmp_pa
     poison(run, steps=range(3, 4))
     assert run.go()
     assert run.trainer.progress.skipped == 1
-    assert "Step 3: the gradient's norm is nan, so no update was made (epoch 0, pool 0, batch 2)." in run.view.said()
+    assert (
+        "Step 3: the norm of the gradient is nan, so this update was skipped (epoch 0, pool 0, batch 2)."
+        in run.view.said()
+    )
     assert all(torch.isfinite(weight).all() for weight in run.optimisation.weights.values())
 
 
@@ -109,7 +112,7 @@ def test_repeated_trouble_goes_back_to_the_last_checkpoint_with_a_lower_rate(tmp
     run = Run(tmp_path)
     poison(run, steps=range(5, 10))
     assert run.go()
-    assert "Back to step 4, and on with 0.5 times the rate." in run.view.said()
+    assert "Restarting from step 4 with 0.5 times the learning rate." in run.view.said()
     assert run.trainer.progress.rate_factor == 0.5
     assert run.trainer.progress.step == 12
     assert all(torch.isfinite(weight).all() for weight in run.optimisation.weights.values())
@@ -118,7 +121,7 @@ def test_repeated_trouble_goes_back_to_the_last_checkpoint_with_a_lower_rate(tmp
 def test_trouble_that_never_ends_ends_the_run_with_advice(tmp_path: Path) -> None:
     run = Run(tmp_path, steps=200)
     poison(run, steps=range(5, 10**6))
-    with pytest.raises(TrainingError, match=r"was not a number for 5 steps in a row.*\n  Lower the rate or clip"):
+    with pytest.raises(TrainingError, match=r"was NaN or infinite for 5 steps in a row.*\n  Lower the rate or clip"):
         run.go()
 
 
@@ -167,8 +170,8 @@ def test_rows_grow_back_after_enough_good_steps_and_failures_double_the_wait(
     halves, wholes = [2, 1], [3]
     assert rows == halves * 3 + halves * 6 + wholes * (20 - 9)
     assert run.view.said().count("it is computed in 2 parts") == 2
-    assert "There was enough memory for 3 steps: a batch is computed as a whole again." in run.view.said()
-    assert "There was enough memory for 6 steps: a batch is computed as a whole again." in run.view.said()
+    assert "Memory was sufficient for 3 steps, so batches are computed as a whole again." in run.view.said()
+    assert "Memory was sufficient for 6 steps, so batches are computed as a whole again." in run.view.said()
 
 
 def test_a_captured_step_that_finds_no_memory_is_captured_again_in_more_parts(tmp_path: Path) -> None:
@@ -195,7 +198,7 @@ def test_not_enough_memory_for_a_single_row_is_told(tmp_path: Path) -> None:
         raise torch.cuda.OutOfMemoryError
 
     run.optimisation.loss.forward = forward  # type: ignore[method-assign]
-    with pytest.raises(TrainingError, match=r"not enough memory for a single row\.\n  Choose a smaller preset"):
+    with pytest.raises(TrainingError, match=r"not have enough memory for a single row\.\n  Choose a smaller preset"):
         run.go()
 
 
@@ -207,9 +210,7 @@ def test_a_compiler_that_fails_is_done_without(tmp_path: Path) -> None:
 
     run.optimisation.loss._compiled_call_impl = fail
     run.optimisation.try_shapes({16: 3}, longest=5, streams=("source", "target"))
-    told = (
-        "Compiling did not work here (RuntimeError: there is no C compiler). Training goes on without it, more slowly."
-    )
+    told = "Compilation failed (RuntimeError: there is no C compiler). Training continues without it, more slowly."
     assert told in run.view.said()
     assert run.go()
     assert all(torch.isfinite(weight).all() for weight in run.optimisation.weights.values())
@@ -234,7 +235,7 @@ def test_a_step_that_cannot_be_captured_is_made_without(tmp_path: Path) -> None:
     run.optimisation.adam.found_inf = torch.ones(())  # type: ignore[attr-defined]  # what it may leave behind
     assert run.go()
     assert plain.go()
-    told = "A step could not be captured (RuntimeError: operation not permitted when stream is capturing)."
+    told = "Capturing a CUDA graph failed (RuntimeError: operation not permitted when stream is capturing)."
     assert run.view.said().count(told) == 1
     for name, weight in plain.optimisation.weights.items():
         assert torch.equal(weight, run.optimisation.weights[name])

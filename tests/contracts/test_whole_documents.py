@@ -339,7 +339,7 @@ def test_a_document_whose_segments_would_change_is_never_written(tmp_path: Path)
     before = "1\n00:00:01,000 --> 00:00:02,000\nReally?\n\n2\n00:00:03,000 --> 00:00:04,000\nYes.\n"
     path = stored(tmp_path, "a.srt", before)
     fake = Fake(lambda text: "00:00:01,000 --> 00:00:02,000" if text == "Really?" else text)
-    with pytest.raises(TextError, match=r"would have 1 segments; it has 2.*\n  Nothing has been written"):
+    with pytest.raises(TextError, match=r"segments as the original: 1 instead of 2.*\n  Nothing has been written"):
         translate_document(fake, path, path)
     assert path.read_text() == before
     assert [file.name for file in tmp_path.iterdir()] == ["a.srt"]
@@ -347,7 +347,7 @@ def test_a_document_whose_segments_would_change_is_never_written(tmp_path: Path)
 
 BROKEN = {
     "a.po": [
-        ('msgid "a"\nmsgstr b\n', r"a\.po:2: this is not valid PO: expected is a comment, or a keyword"),
+        ('msgid "a"\nmsgstr b\n', r"a\.po:2: this is not valid PO: expected a comment, or a keyword"),
         (PO.replace("Language: ", "Language: fr"), r"this catalogue is in 'fr', but the model translates from en to"),
         ("", "this file is empty"),
     ],
@@ -363,10 +363,10 @@ BROKEN = {
         (TMX.replace('"en-US"', '"es"'), r"there is no en in this file; its languages are: de-AT, es, fr"),
         ("<xliff/>", "this is not TMX: its root is <xliff>"),
     ],
-    "a.srt": [("Hello\n", r"this is not SRT: there is no line of times, such as 00:00:01,000 -->")],
+    "a.srt": [("Hello\n", r"this is not SRT: it has no line with times, such as 00:00:01,000 -->")],
     "a.vtt": [("Hello\n", r"a\.vtt:1: this is not WebVTT: it does not start with WEBVTT")],
     "a.txt": [
-        ("a\0b", r"this is not a text in UTF-8"),
+        ("a\0b", r"this is not UTF-8 text"),
         ("a" * 100_001, r"a\.txt:1: this segment is longer than 100,000"),
     ],
 }
@@ -389,7 +389,9 @@ def test_other_encodings_folders_and_unknown_names_are_told(tmp_path: Path) -> N
         translated_document(Fake(), tmp_path / "a.txt")
     with pytest.raises(TextError, match="this is a folder"):
         translated_document(Fake(), tmp_path, format="txt")
-    with pytest.raises(TextError, match=r"not that of a document\.\n  Say its format with --format: md, po, srt"):
+    with pytest.raises(
+        TextError, match=r"does not end like that of a document\.\n  Give its format with --format: md, po, srt"
+    ):
         translated_document(Fake(), tmp_path / "a.docx")
     with pytest.raises(TextError, match=r"There is no document format 'xlif': did you mean 'xliff'\?"):
         translated_document(Fake(), tmp_path / "a.txt", format="xlif")

@@ -329,10 +329,10 @@ def test_the_command_exports_and_overwrites_nothing(folder: Path, tmp_path: Path
 
     told = command("--to", "ctranslate2", "--quantization", "int8")
     assert (told.returncode, told.stderr) == (0, "")
-    assert "MB, for ctranslate2. Its README.md says how to use it." in told.stdout
+    assert "MB, for ctranslate2. Its README.md explains how to use it." in told.stdout
     told = command("--to", "ctranslate2")
     assert told.returncode == 1
-    assert "something is there already.\n  Nothing is overwritten: choose a new folder." in told.stderr
+    assert "this path already exists.\n  Regard overwrites nothing: choose a new folder." in told.stderr
 
 
 def test_the_python_in_the_page_on_engines_runs(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -348,17 +348,19 @@ def test_mistakes_are_told(folder: Path, loaded: ModelFolder, tokenisers: Tokeni
     assert "ctranslate2" in exporters()
     with pytest.raises(SettingsError, match="to = 'ctranslate': there is no such exporter; did you mean 'ctranslate2'"):
         export(folder, tmp_path / "out", to="ctranslate")
-    with pytest.raises(SettingsError, match="quantization = 'int9': ctranslate2 does not know it; did you mean 'int8'"):
+    with pytest.raises(
+        SettingsError, match="quantization = 'int9': ctranslate2 does not support it; did you mean 'int8'"
+    ):
         export(folder, tmp_path / "out", to="ctranslate2", quantization="int9")
     other = loaded._replace(description=loaded.description.model_copy(update={"architecture": "recurrent"}))
-    with pytest.raises(ModelFolderError, match=r"runs Transformers, and this model is of the architecture 'recurrent'"):
+    with pytest.raises(ModelFolderError, match=r"runs only Transformers, but this model is a 'recurrent'"):
         exchange.convert(other, tokenisers, tmp_path, quantization="int8")
     rotary = small_folder(tmp_path / "rotary", positions="rotary")
-    with pytest.raises(ModelFolderError, match=r"knows no rotary positions in attention over the source"):
+    with pytest.raises(ModelFolderError, match=r"does not support rotary positions in attention over the source"):
         exchange.convert(rotary, tokenisers, tmp_path, quantization="int8")
     shutil.rmtree(tmp_path / "rotary")
     backwards = train(WORDS, WORDS, TokeniserSettings(kind="words", reversed=True))
-    with pytest.raises(ModelFolderError, match=r"reads and writes texts from their ends, which a folder"):
+    with pytest.raises(ModelFolderError, match=r"reads and generates text from its end, which CTranslate2"):
         exchange.write(loaded._replace(tokeniser=backwards.files()), tmp_path / "out", "int8")
     with pytest.raises(ModelFolderError, match="has no tokeniser"):
         exchange.write(loaded._replace(tokeniser={}), tmp_path / "out", "int8")
@@ -422,9 +424,9 @@ def test_an_engine_is_chosen_by_name_and_by_default_only_where_it_agrees(
     assert chosen("ctranslate2-float32").compute_type == chosen("auto").compute_type == "float32"
     assert chosen("auto", "cuda").name == "torch"
     assert chosen("auto", members=2).name == "torch"
-    with pytest.raises(SettingsError, match=r"runs on processors, and the device is cuda\.\n  Use device = 'cpu'"):
+    with pytest.raises(SettingsError, match=r"runs on CPUs only, but the device is cuda\.\n  Use device = 'cpu'"):
         chosen("ctranslate2", "cuda")
-    with pytest.raises(SettingsError, match=r"one model, and this is an ensemble\.\n  Use engine = 'torch'"):
+    with pytest.raises(SettingsError, match=r"does not support ensembles\.\n  Use engine = 'torch'"):
         chosen("ctranslate2", members=2)
     with pytest.raises(
         SettingsError, match="engine = 'ctranslate': there is no such engine; did you mean 'ctranslate2'"

@@ -310,24 +310,29 @@ def test_a_damaged_corpus_is_named_with_what_to_do(tmp_path: Path) -> None:
     for name in ("target.tokens.npy", "corpus.json"):
         content = (folder / name).read_bytes()
         (folder / name).write_bytes(content[:-3])
-        with pytest.raises(CorpusError, match=rf"{name}: it is (missing|damaged)[^\n]*\n  Delete .* made anew"):
+        with pytest.raises(
+            CorpusError, match=rf"{name}: this file is (missing|damaged)[^\n]*\n  Delete .* prepares the corpus again"
+        ):
             StoredCorpus(folder)
         (folder / name).write_bytes(content)
-    with pytest.raises(CorpusError, match=r"this is no stored corpus, since corpus\.json is missing"):
+    with pytest.raises(CorpusError, match=r"this is not a stored corpus: corpus\.json is missing"):
         StoredCorpus(tmp_path)
 
 
 def test_sentences_longer_than_every_row_and_empty_corpora_are_refused_at_the_start(tmp_path: Path) -> None:
     options = LoaderSettings(batch_tokens=16, row_lengths=(8, 16))
-    with pytest.raises(CorpusError, match="the longest sentence has 21 tokens, and the longest rows 16"):
+    with pytest.raises(CorpusError, match="the longest sentence has 21 tokens, but the longest row holds only 16"):
         Loader(stored(tmp_path, [(3, 20)]), options, TASK)
-    with pytest.raises(CorpusError, match="there is no pair in this corpus"):
+    with pytest.raises(CorpusError, match="this corpus contains no sentence pairs"):
         Loader(store(tmp_path / "none", [], begin=0, end=1, vocabulary=9), options, TASK)
 
 
 @pytest.mark.parametrize(
     ("table", "told"),
-    [({"row_lengths": [64, 32]}, "must rise"), ({"batch_tokens": 100}, "must hold a row of 1024 tokens")],
+    [
+        ({"row_lengths": [64, 32]}, "must be in increasing order"),
+        ({"batch_tokens": 100}, "must hold a row of 1024 tokens"),
+    ],
 )
 def test_settings_that_make_no_batches_are_refused(table: dict[str, Any], told: str) -> None:
     with pytest.raises(SettingsError, match=told):

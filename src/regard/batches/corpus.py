@@ -254,18 +254,20 @@ def store(
 
 def _read_description(folder: Path) -> dict[str, Any]:
     path = folder / DESCRIPTION
-    again = f"Delete {folder} and run the same command again: it is made anew from the text."
+    again = f"Delete {folder} and run the same command again: Regard prepares the corpus again."
     try:
         table = json.loads(path.read_bytes())
         sizes = {folder / name: size for name, size in table["files"].items()}
     except FileNotFoundError:
-        raise CorpusError(f"{folder}: this is no stored corpus, since {DESCRIPTION} is missing.\n  {again}") from None
+        raise CorpusError(f"{folder}: this is not a stored corpus: {DESCRIPTION} is missing.\n  {again}") from None
     except (ValueError, KeyError, TypeError, AttributeError):
-        raise CorpusError(f"{path}: it is damaged.\n  {again}") from None
+        raise CorpusError(f"{path}: this file is damaged.\n  {again}") from None
     if table.get("format") != FORMAT:
-        raise CorpusError(f"{path}: its format is {table.get('format')}, and this Regard reads {FORMAT}.\n  {again}")
+        raise CorpusError(
+            f"{path}: its format is {table.get('format')}, but this version of Regard reads {FORMAT}.\n  {again}"
+        )
     for file, size in sizes.items():
         if not file.is_file() or file.stat().st_size != size:
-            raise CorpusError(f"{file}: it is missing or has another size than when it was written.\n  {again}")
+            raise CorpusError(f"{file}: this file is missing or its size has changed.\n  {again}")
     assert isinstance(table, dict)
     return table

@@ -39,8 +39,8 @@ _FIRST = 16  # chunks, after which most corpora have shown too many strings to l
 _SMALL = 4 << 20  # bytes of files that are not worth other processes
 _ENCODING = ("utf-8", "surrogatepass")  # JSON can hold halves of surrogate pairs
 _LENGTH, _LINE = np.dtype(np.int32), np.dtype(np.int64)
-_ROOM = "Check its permissions and the room on its disk."
-_MEMORY = "The machine may be short of memory: end other programs."
+_ROOM = "Check its permissions and the free space on its disk."
+_MEMORY = "The machine may have run out of memory. Close other programs."
 
 
 class Text(Protocol):
@@ -209,7 +209,7 @@ def _gather(text: Text, folder: Path, workers: int | None) -> Gathered:
         sweep(folder)
         made = Gathered(Path(tempfile.mkdtemp(prefix=f".{owner()}.", suffix=".partial", dir=folder)))
     except OSError as error:
-        raise CorpusError(f"{folder}: this folder cannot be written to: {error.strerror}.\n  {_ROOM}") from None
+        raise CorpusError(f"{folder}: Regard cannot write to this folder: {error.strerror}.\n  {_ROOM}") from None
     orders = [
         _Order(document.format.name, document.paths, str(made.folder / f"{number}.chunks"), text.languages,
                text.columns, text.skip_bad, CHUNK)
@@ -223,9 +223,11 @@ def _gather(text: Text, folder: Path, workers: int | None) -> Gathered:
     except BaseException as error:
         made.remove()
         if isinstance(error, OSError):
-            raise CorpusError(f"{folder}: the text cannot be kept here: {error.strerror}.\n  {_ROOM}") from None
+            raise CorpusError(
+                f"{folder}: Regard cannot store text in this folder: {error.strerror}.\n  {_ROOM}"
+            ) from None
         if isinstance(error, BrokenProcessPool):
-            raise CorpusError(f"{folder}: a process that reads the corpus was ended.\n  {_MEMORY}") from None
+            raise CorpusError(f"{folder}: a process that read the corpus was killed.\n  {_MEMORY}") from None
         raise
     return made
 

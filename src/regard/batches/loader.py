@@ -48,7 +48,7 @@ class LoaderSettings(Settings):
     @model_validator(mode="after")
     def _rows_fit(self) -> Self:
         if list(self.row_lengths) != sorted(set(self.row_lengths)):
-            raise ValueError(f"row_lengths = {list(self.row_lengths)} must rise.")
+            raise ValueError(f"row_lengths = {list(self.row_lengths)} must be in increasing order.")
         if self.batch_tokens < self.row_lengths[-1]:
             raise ValueError(f"batch_tokens = {self.batch_tokens} must hold a row of {self.row_lengths[-1]} tokens.")
         return self
@@ -83,10 +83,12 @@ class Loader:
         assert 1 <= len(corpus.streams) <= 2, "rows are packed by one stream or two"
         self.corpus, self.settings, self.task, self.rank, self.ranks = corpus, settings, task, rank, ranks
         if not len(corpus):
-            raise CorpusError(f"{corpus.folder}: there is no pair in this corpus.\n  See what was dropped, and why.")
+            raise CorpusError(
+                f"{corpus.folder}: this corpus contains no sentence pairs.\n  Check which pairs were dropped and why."
+            )
         if corpus.longest > settings.row_lengths[-1]:
             raise CorpusError(
-                f"{corpus.folder}: the longest sentence has {corpus.longest} tokens, and the longest rows "
+                f"{corpus.folder}: the longest sentence has {corpus.longest} tokens, but the longest row holds only "
                 f"{settings.row_lengths[-1]}.\n  Prepare the corpus with a smaller limit, or allow longer rows."
             )
         self.groups = {length: self._rows_in_a_batch(length) for length in settings.row_lengths}

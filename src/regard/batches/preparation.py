@@ -37,8 +37,8 @@ from regard.text.tally import PLACES, Tally
 from regard.tokens import Tokenisers
 
 _AHEAD = 8  # chunks that wait for each process
-_ROOM = "Check its permissions and the room on its disk."
-_MEMORY = "The machine may be short of memory: end other programs, or use fewer processes."
+_ROOM = "Check its permissions and the free space on its disk."
+_MEMORY = "The machine may have run out of memory. Close other programs, or use fewer processes."
 
 Progress = Callable[[int, int], None]
 """Receives how many pairs were looked at so far, and how many there are."""
@@ -109,9 +109,11 @@ def _store(
     except BaseException as error:
         writer.discard()
         if isinstance(error, OSError):
-            raise CorpusError(f"{folder}: the corpus cannot be stored: {error.strerror}.\n  {_ROOM}") from None
+            raise CorpusError(
+                f"{folder}: Regard cannot store the corpus in this folder: {error.strerror}.\n  {_ROOM}"
+            ) from None
         if isinstance(error, BrokenProcessPool):
-            raise CorpusError(f"{folder}: a process that prepares the corpus was ended.\n  {_MEMORY}") from None
+            raise CorpusError(f"{folder}: a process that prepared the corpus was killed.\n  {_MEMORY}") from None
         raise
 
 

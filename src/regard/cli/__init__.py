@@ -46,7 +46,7 @@ def _application() -> typer.Typer:
             bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
         ] = False,
     ) -> None:
-        """Train, measure, look into and take along a translator of your own."""
+        """Train your own translator, evaluate it, look inside it and export it."""
 
     for file in iter_modules(__path__):
         module = import_module(f"{__name__}.{file.name}")

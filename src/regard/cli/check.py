@@ -29,27 +29,25 @@ _SHOWN = 5  # places of a finding
 
 
 def command(
-    data: Annotated[list[str], typer.Argument(help="Files, folders, patterns or stems, as for training.")],
-    source: Annotated[str, typer.Option(help="The source language, such as en.")],
-    target: Annotated[str, typer.Option(help="The target language, such as de.")],
-    test: Annotated[
-        list[str] | None, typer.Option(help="A test set that must not be in the data; may be repeated.")
-    ] = None,
-    format: Annotated[str | None, typer.Option(help="The format, where names do not say it.")] = None,  # noqa: A002
-    columns: Annotated[str | None, typer.Option(help="Columns of source and target in TSV, such as 3,4.")] = None,
-    test_columns: Annotated[str | None, typer.Option(help="The same for the test sets.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON object for programs.")] = False,
+    data: Annotated[list[str], typer.Argument(help="Sentence pairs: files, folders, patterns or stems.")],
+    source: Annotated[str, typer.Option(help="Source language, such as en.")],
+    target: Annotated[str, typer.Option(help="Target language, such as de.")],
+    test: Annotated[list[str] | None, typer.Option(help="Test set to look for in the data; may be repeated.")] = None,
+    format: Annotated[str | None, typer.Option(help="Format of the files (default: from their names).")] = None,  # noqa: A002
+    columns: Annotated[str | None, typer.Option(help="TSV columns of source and target, such as 3,4.")] = None,
+    test_columns: Annotated[str | None, typer.Option(help="TSV columns of the test sets.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
-    """Look through a corpus: what is wrong with it and where, what it is like, and what to train on it.
+    """Check a corpus: list its problems with line numbers, describe it and recommend a model.
 
     Exit status:
 
-    0  it can be trained on as it is
+    0  the corpus is ready for training
 
-    1  something stops training (bad lines or files), or makes its results wrong
-    (pairs of the test set, swapped sides, another language)
+    1  a problem stops training (bad lines or files) or makes its results wrong
+    (test pairs in the data, swapped sides, another language)
 
-    2  an option is wrong
+    2  an option is invalid
     """
     from regard.text.cleaning import CleaningSettings
     from regard.text.inspection.findings import Gravity, findings
@@ -82,7 +80,7 @@ def command(
     else:
         _show(Console(), found, listed, advice, needs, ready=ready)
         if follows:
-            Console().print(Text.assemble("Type next:\n  ", (follows, "cyan")), soft_wrap=True)
+            Console().print(Text.assemble("Next command:\n  ", (follows, "cyan")), soft_wrap=True)
     raise typer.Exit(0 if ready else 1)
 
 
@@ -152,33 +150,33 @@ def _show(
         console.print("\n[bold]Findings[/]")
         console.print(_findings(listed))
         for message in found.bad.given_up[:_SHOWN]:
-            console.print(f"  given up: {escape(message)}", highlight=False)
+            console.print(f"  not read to the end: {escape(message)}", highlight=False)
     if advice and needs:
         console.print(f"\n[bold]Advice[/]: preset {advice.preset}, dropout {advice.dropout}, {_tokeniser(advice)}")
         for reason in advice.reasons:
             console.print(f"  {reason}", highlight=False)
         for line in _estimate(needs):
             console.print(line, highlight=False)
-    console.print("\n[green]It can be trained on as it is." if ready else "\n[red]Not ready: see the findings in red.")
+    console.print("\n[green]Ready for training." if ready else "\n[red]Not ready: see the findings in red.")
 
 
 def _estimate(needs: Estimate) -> list[str]:
     size = f"{needs.parameters / 1e6:.1f} million parameters, {needs.memory / 2**30:.1f} GiB of memory"
     work = f"{_duration(needs.seconds)} for {needs.steps:,} steps ({needs.epochs:,.0f} epochs)"
     speed = f"a matrix product measured on {needs.device}: {needs.speed / 1e9:,.0f} GFLOP/s"
-    return [f"[bold]Estimate[/]: {size}, {work} on this machine", f"  A rough one, from {speed}."]
+    return [f"[bold]Estimate[/]: {size}, {work} on this machine", f"  A rough estimate, from {speed}."]
 
 
 _ROWS = (
     "characters",
-    "  a line, mean",
+    "  mean per line",
     "  median",
     "  90%",
     "  longest",
     "words",
-    "  a line, mean",
+    "  mean per line",
     "  longest",
-    "different characters",
+    "distinct characters",
     "looks like",
 )
 

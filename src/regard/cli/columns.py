@@ -11,5 +11,5 @@ def columns_of(text: str | None, option: str = "--columns") -> tuple[int, int] |
         return None
     numbers = text.split(",")
     if len(numbers) != 2 or not all(number.strip().isdecimal() for number in numbers):
-        raise typer.BadParameter(f"{text!r}: expected are two column numbers, such as 3,4.", param_hint=option)
+        raise typer.BadParameter(f"{text!r}: expected two column numbers, such as 3,4.", param_hint=option)
     return int(numbers[0]), int(numbers[1])

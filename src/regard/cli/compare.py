@@ -17,30 +17,28 @@ if TYPE_CHECKING:
 
 
 def command(
-    systems: Annotated[list[Path], typer.Argument(help="Models, by folder or shipped name; files of translations.")],
-    test: Annotated[Path, typer.Option(help="The test set: sentence pairs, or references alone, one in each line.")],
-    source: Annotated[
-        str, typer.Option(help="The language of the sources, such as en; that of the models, if left out.")
-    ] = "",
-    target: Annotated[
-        str, typer.Option(help="The language of the translations; that of the models, if left out.")
-    ] = "",
-    reference: Annotated[list[Path] | None, typer.Option(help="A file of further references; can be repeated.")] = None,
-    train: Annotated[list[Path] | None, typer.Option(help="The training text, to tell which words are rare.")] = None,
-    metrics: Annotated[str, typer.Option(help="Metrics, with commas between them.")] = "bleu,chrf,ter",
-    tokenised: Annotated[bool, typer.Option("--tokenised", help="The text is split into tokens already.")] = False,
-    lowercase: Annotated[bool, typer.Option("--lowercase", help="Letter case makes no difference.")] = False,
-    seed: Annotated[int, typer.Option(help="The seed of the tests; the same one gives the same numbers.")] = 12345,
-    beam_size: Annotated[int, typer.Option(help="How many hypotheses models follow.")] = 4,
-    length_penalty: Annotated[float, typer.Option(help="The paper's alpha, for models.")] = 0.6,
-    device: Annotated[str | None, typer.Option(help="cpu or cuda, for models.")] = None,
-    out: Annotated[Path | None, typer.Option(help="Write a page with all of it, such as page.html.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")] = False,
+    systems: Annotated[list[Path], typer.Argument(help="Models (folder or shipped name) or files of translations.")],
+    test: Annotated[Path, typer.Option(help="Test set: sentence pairs, or references only, one per line.")],
+    source: Annotated[str, typer.Option(help="Source language, such as en (default: the models').")] = "",
+    target: Annotated[str, typer.Option(help="Target language, such as de (default: the models').")] = "",
+    reference: Annotated[list[Path] | None, typer.Option(help="File of further references; may be repeated.")] = None,
+    train: Annotated[list[Path] | None, typer.Option(help="Training data, to count how rare words are.")] = None,
+    metrics: Annotated[str, typer.Option(help="Metrics, separated by commas.")] = "bleu,chrf,ter",
+    tokenised: Annotated[bool, typer.Option("--tokenised", help="The text is already tokenised.")] = False,
+    lowercase: Annotated[bool, typer.Option("--lowercase", help="Ignore case.")] = False,
+    seed: Annotated[int, typer.Option(help="Random seed of the significance tests.")] = 12345,
+    beam_size: Annotated[int, typer.Option(help="Beam size of the models' search.")] = 4,
+    length_penalty: Annotated[
+        float, typer.Option(help="Length penalty of the models' search (the paper's alpha).")
+    ] = 0.6,
+    device: Annotated[str | None, typer.Option(help="cpu or cuda (default: the best available).")] = None,
+    out: Annotated[Path | None, typer.Option(help="Write the comparison as an HTML page to this file.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
-    """Compare models or translations: scores, whether they differ by more than chance, and the sentences that do most.
+    """Compare models or files of translations: scores, significance, and the sentences that differ most.
 
-    Every system is compared with the first. A model folder translates the test set; a file holds translations, one in
-    each line. Models know their languages; without models, --source or --target, the test set is a file of references.
+    Regard compares every system with the first one. A model translates the test set; a file holds one translation per
+    line. If you compare only files and give no languages, the test set is a file of references, one per line.
     """
     from regard.errors import SettingsError
     from regard.evaluation.comparison import compare
@@ -50,7 +48,9 @@ def command(
     from regard.text.pairs import Languages
 
     if bool(source) != bool(target):
-        raise SettingsError("--source and --target: give both, or neither for a file of references alone.")
+        raise SettingsError(
+            "--source and --target: give both options, or neither if the test set holds references only."
+        )
     languages = Languages(source, target) if source else languages_of(systems)
     held_out = read_held_out(test, languages, more=reference or [])
     comparison = compare(
@@ -72,7 +72,7 @@ def command(
 def _show(console: Console, comparison: Comparison, out: Path | None) -> None:
     console.print(Text(f"{comparison.held_out}, {comparison.lines:,} sentences\n", style="bold"))
     console.print(_scores(comparison))
-    console.print("± holds for 95 of 100 test sets like this one.\n", style="dim")
+    console.print("±: half the 95 % confidence interval (bootstrap over sentences).\n", style="dim")
     for difference in comparison.differences:
         style = "bold green" if difference.better else ""
         console.print(Text(difference.in_words(), style=style))
@@ -82,7 +82,7 @@ def _show(console: Console, comparison: Comparison, out: Path | None) -> None:
     for remark in comparison.remarks:
         console.print(Text(f"\n{remark}"))
     if out:
-        console.print(Text(f"\nThe sentences that differ most, and more: {out}"))
+        console.print(Text(f"\nThe full comparison, with the sentences that differ most: {out}"))
 
 
 def _scores(comparison: Comparison) -> Table:

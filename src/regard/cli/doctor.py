@@ -9,22 +9,22 @@ from rich.text import Text
 
 
 def command() -> None:
-    """Show what this machine can do, what Regard would choose on it, and how to mend what is missing."""
+    """Show what this machine can do, what Regard chooses on it, and how to install what is missing."""
     import torch
 
     from regard.training.machine.abilities import examine
     from regard.version import __version__
 
     console = Console(highlight=False)
-    with console.status("Trying what works here"):
+    with console.status("Testing this machine"):
         parts = examine()
     typer.echo(f"Regard {__version__}, PyTorch {torch.__version__}\n")
-    table = Table("", "here", "what follows", box=None, pad_edge=False)
+    table = Table("", "found", "what it means", box=None, pad_edge=False)
     for part in parts:
         table.add_row(Text(part.name), Text(part.found), Text(part.follows, overflow="fold"))
     console.print(table)
     mended = [part for part in parts if part.mend]
     if mended:
-        console.print(Text("\nWhat could be better", style="bold"))
+        console.print(Text("\nSuggestions", style="bold"))
     for part in mended:
         console.print(Text(f"  {part.name}: {part.mend}"), soft_wrap=True)

@@ -18,25 +18,35 @@ if TYPE_CHECKING:
 
 def command(
     model: Annotated[Path, typer.Argument(help="A model folder, or the name of a shipped model.")],
-    test: Annotated[Path, typer.Option(help="The test set: sentence pairs, or sources alone with --reference.")],
-    reference: Annotated[list[Path] | None, typer.Option(help="References, one in each line; can be repeated.")] = None,
-    source: Annotated[str, typer.Option(help="The language of the sources; the model's, if left out.")] = "",
-    target: Annotated[str, typer.Option(help="The language of the references; the model's, if left out.")] = "",
-    format_: Annotated[str | None, typer.Option("--format", help="The format, where the name does not say it.")] = None,
-    columns: Annotated[str | None, typer.Option(help="Columns of source and target in TSV files: 3,4")] = None,
-    metrics: Annotated[str, typer.Option(help="Metrics, with commas between them; by the task, if left out.")] = "",
-    tokenised: Annotated[bool, typer.Option("--tokenised", help="The text is split into tokens already.")] = False,
-    lowercase: Annotated[bool, typer.Option("--lowercase", help="Letter case makes no difference.")] = False,
-    beam_size: Annotated[int, typer.Option(help="How many hypotheses are followed.")] = 4,
-    length_penalty: Annotated[float, typer.Option(help="The paper's alpha; larger favours longer sentences.")] = 0.6,
-    save_translations: Annotated[Path | None, typer.Option(help="Write the translations, one in each line.")] = None,
-    device: Annotated[str | None, typer.Option(help="cpu or cuda; the best that is there, if left out.")] = None,
-    engine: Annotated[str, typer.Option(help="What searches: torch or another engine; chosen, if left out.")] = "auto",
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")] = False,
+    test: Annotated[Path, typer.Option(help="Test set: sentence pairs, or sources with --reference.")],
+    reference: Annotated[
+        list[Path] | None, typer.Option(help="File of references, one per line; may be repeated.")
+    ] = None,
+    source: Annotated[str, typer.Option(help="Source language (default: the model's).")] = "",
+    target: Annotated[str, typer.Option(help="Target language (default: the model's).")] = "",
+    format_: Annotated[
+        str | None, typer.Option("--format", help="Format of the test set (default: from its name).")
+    ] = None,
+    columns: Annotated[str | None, typer.Option(help="TSV columns of source and target, such as 3,4.")] = None,
+    metrics: Annotated[str, typer.Option(help="Metrics, separated by commas (default: by the task).")] = "",
+    tokenised: Annotated[bool, typer.Option("--tokenised", help="The text is already tokenised.")] = False,
+    lowercase: Annotated[bool, typer.Option("--lowercase", help="Ignore case.")] = False,
+    beam_size: Annotated[int, typer.Option(help="Beam size.")] = 4,
+    length_penalty: Annotated[
+        float, typer.Option(help="Length penalty (the paper's alpha); higher favours longer translations.")
+    ] = 0.6,
+    save_translations: Annotated[
+        Path | None, typer.Option(help="Write the translations to this file, one per line.")
+    ] = None,
+    device: Annotated[str | None, typer.Option(help="cpu or cuda (default: the best available).")] = None,
+    engine: Annotated[
+        str, typer.Option(help="Inference engine: auto, torch, ctranslate2, ctranslate2-float32.")
+    ] = "auto",
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
     """Evaluate a model: scores with their signatures, perplexity, lengths and speed.
 
-    The test set is in any format of sentence pairs, or a file of sources with its references in --reference.
+    The test set is a file of sentence pairs in any format, or a file of sources with its references in --reference.
     """
     from regard.cli.columns import columns_of
     from regard.errors import SettingsError
@@ -52,7 +62,9 @@ def command(
     known = translator.languages
     languages = Languages(source or known.get("source", ""), target or known.get("target", ""))
     if not all(languages):
-        raise SettingsError(f"{model}: the model does not say its languages.\n  Say them: --source en --target de")
+        raise SettingsError(
+            f"{model}: this model folder does not name its languages.\n  Give them: --source en --target de"
+        )
     found = evaluate(
         translator,
         read_test(test, languages, references=reference or (), format=format_, columns=columns_of(columns)),
@@ -80,12 +92,14 @@ def _show(console: Console, found: Evaluation) -> None:
     fast = f"{speed.sentences_per_second:,.1f} sentences/s, {speed.tokens_per_second:,.0f} tokens/s"
     facts = [
         f"perplexity {found.perplexity:.2f}" if found.perplexity is not None else "",
-        f"{lengths.hypothesis_words:,} words for {lengths.reference_words:,} of the references: {lengths.ratio:.3f}",
-        f"{lengths.empty:,} lines are empty" if lengths.empty else "",
-        f"{lengths.length_limited:,} lines are as long as is allowed, perhaps cut off"
+        f"{lengths.hypothesis_words:,} words, references {lengths.reference_words:,}: ratio {lengths.ratio:.3f}",
+        f"{lengths.empty:,} translations are empty" if lengths.empty else "",
+        f"{lengths.length_limited:,} translations reached the length limit and may be cut off"
         if lengths.length_limited
         else "",
-        f"in {lengths.repetition_stopped:,} lines repetitions were stopped" if lengths.repetition_stopped else "",
+        f"{lengths.repetition_stopped:,} translations repeated themselves and were stopped"
+        if lengths.repetition_stopped
+        else "",
         f"{fast}: {speed.seconds:.1f} s, beam {found.search.beam_size}, engine {found.engine}",
     ]
     console.print()

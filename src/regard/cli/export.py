@@ -10,15 +10,16 @@ import typer
 
 def command(
     model: Annotated[Path, typer.Argument(help="A model folder, or the name of a shipped model.")],
-    out: Annotated[Path, typer.Argument(help="A new folder, which is made.")],
-    to: Annotated[str, typer.Option(help="What is to read it: ctranslate2; or regard, for a smaller model folder.")],
+    out: Annotated[Path, typer.Argument(help="The folder to create.")],
+    to: Annotated[str, typer.Option(help="Target format: ctranslate2, or regard (a smaller model folder).")],
     quantization: Annotated[
-        str | None, typer.Option(help="How weights are stored: float32, float16, int8, ...; what suits, if left out.")
+        str | None,
+        typer.Option(help="Type of the stored weights: float32, float16, int8, ... (default: by the format)."),
     ] = None,
 ) -> None:
-    """Write a model for another program, or smaller for this one. Nothing is overwritten."""
+    """Export a model for another program, or as a smaller model folder. Existing files are never overwritten."""
     from regard.exchange import export
 
     export(model, out, to=to, quantization=quantization)
     size = sum(path.stat().st_size for path in out.rglob("*") if path.is_file())
-    typer.echo(f"{out}: {size / 1e6:,.1f} MB, for {to}. Its README.md says how to use it.")
+    typer.echo(f"{out}: {size / 1e6:,.1f} MB, for {to}. Its README.md explains how to use it.")

@@ -119,7 +119,7 @@ class TerminalView:
                     self._spinner, ProgressBar(total=self._prepared.total, completed=self._prepared.pairs), told
                 )
             else:
-                grid.add_row(self._spinner, Text("getting ready", style="dim"), "")
+                grid.add_row(self._spinner, Text("starting", style="dim"), "")
             return grid
         done = share(self._stepped, self._steps, self._minutes)
         told = Text.assemble(

@@ -27,32 +27,36 @@ _SHORT = {"distance": "dist.", "previous": "prev.", "punctuation": "punct.", "al
 def command(
     model: Annotated[Path, typer.Argument(help="A model folder, or the name of a shipped model.")],
     sentence: Annotated[str, typer.Argument(help="The sentence to look at.")] = "",
-    target: Annotated[str | None, typer.Option(help="Look at this translation, not at the model's own.")] = None,
-    without: Annotated[str, typer.Option(help="Switch off heads and layers: encoder.2.5,decoder-source.0")] = "",
-    out: Annotated[Path | None, typer.Option(help="Write the page here; else to attention.html.")] = None,
-    svg: Annotated[Path | None, typer.Option(help="Write a figure for a paper.")] = None,
-    png: Annotated[Path | None, typer.Option(help="The same as PNG (needs matplotlib).")] = None,
-    part: Annotated[str, typer.Option(help="Of what: encoder, encoder.2 (mean) or encoder.2.5.")] = "",
-    pieces: Annotated[bool, typer.Option("--pieces", help="In the figure, pieces instead of words.")] = False,
-    as_json: Annotated[str, typer.Option("--json", help="Write all numbers here; - prints them.")] = "",
-    heads: Annotated[Path | None, typer.Option(help="What heads do over these sentence pairs.")] = None,
-    sort: Annotated[str, typer.Option(help="By which column that table is sorted.")] = "alignment",
-    alignments: Annotated[Path | None, typer.Option(help="Word alignments of the pairs: lines of 0-0 1-2.")] = None,
-    knock_out: Annotated[Path | None, typer.Option(help="What is lost without each head on these pairs.")] = None,
-    bleu: Annotated[bool, typer.Option("--bleu", help="Translate as well, and score: slower.")] = False,
-    sentences: Annotated[int, typer.Option(min=1, help="So many pairs of the file at most.")] = 500,
-    device: Annotated[str | None, typer.Option(help="cpu or cuda; the best that is there, if left out.")] = None,
+    target: Annotated[str | None, typer.Option(help="Translation to look at (default: the model's own).")] = None,
+    without: Annotated[str, typer.Option(help="Heads and layers to switch off: encoder.2.5,decoder-source.0")] = "",
+    out: Annotated[Path | None, typer.Option(help="File of the HTML page (default: attention.html).")] = None,
+    svg: Annotated[Path | None, typer.Option(help="Write the attention as an SVG figure to this file.")] = None,
+    png: Annotated[Path | None, typer.Option(help="Write the figure as PNG (needs matplotlib).")] = None,
+    part: Annotated[str, typer.Option(help="What the figure shows: encoder, encoder.2 (mean) or encoder.2.5.")] = "",
+    pieces: Annotated[bool, typer.Option("--pieces", help="Show tokens instead of words in the figure.")] = False,
+    as_json: Annotated[str, typer.Option("--json", help="Write all numbers as JSON to this file; - prints them.")] = "",
+    heads: Annotated[Path | None, typer.Option(help="Measure what each head does on these sentence pairs.")] = None,
+    sort: Annotated[str, typer.Option(help="Column by which --heads sorts.")] = "alignment",
+    alignments: Annotated[
+        Path | None, typer.Option(help="Word alignments of the pairs, one line per pair: 0-0 1-2.")
+    ] = None,
+    knock_out: Annotated[
+        Path | None, typer.Option(help="Measure the loss on these sentence pairs without each head.")
+    ] = None,
+    bleu: Annotated[bool, typer.Option("--bleu", help="With --knock-out: also measure BLEU (slower).")] = False,
+    sentences: Annotated[int, typer.Option(min=1, help="Largest number of pairs to read from the file.")] = 500,
+    device: Annotated[str | None, typer.Option(help="cpu or cuda (default: the best available).")] = None,
 ) -> None:
-    """Look inside: one page with all attention of a sentence; or, over sentence pairs, what heads do or are worth.
+    """Show a model's attention for one sentence, or measure its heads over sentence pairs.
 
-    One of: a sentence, --heads FILE, --knock-out FILE.
+    Give one of: a sentence, --heads FILE, --knock-out FILE.
     """
     from regard.errors import SettingsError
     from regard.translation.translator import load
 
     if [bool(sentence), heads is not None, knock_out is not None].count(True) != 1:
         raise SettingsError(
-            "say what to look at: a sentence, --heads FILE or --knock-out FILE, one of them.\n"
+            "give exactly one of: a sentence, --heads FILE, --knock-out FILE.\n"
             '  For example: regard look my-model "Where is the station?"'
         )
     console = Console(highlight=False, stderr=as_json == "-")
@@ -76,10 +80,8 @@ def _show(console: Console, translator: Translator, seen: Attention) -> None:
     (again,) = translator.score([seen.text], [seen.translation])
     count = f"{len(seen.off)} {'head' if len(seen.off) == 1 else 'heads'}"
     same = "the same translation" if whole.translation == seen.translation else f"instead of: {whole.translation}"
-    console.print(Text(f"without {count}, {same}"))
-    console.print(
-        f"its log-probability: {sum(seen.logprobs):.2f} without, {again.total:.2f} with all heads", style="dim"
-    )
+    console.print(Text(f"without {count}: {same}"))
+    console.print(f"log-probability: {sum(seen.logprobs):.2f} without, {again.total:.2f} with all heads", style="dim")
 
 
 def _write(
@@ -156,7 +158,7 @@ def _knock_out(
     from regard.insight.tables import in_short, knock_out_page, write_page
 
     sample = _sample(translator, path, sentences)
-    with console.status("Every head in turn"):
+    with console.status("Testing each head"):
         found = knock_out(translator.model, sample, device=translator.device, bleu=bleu)
     console.print(_effects(found))
     console.print(Text(f"\n{in_short(found)}"))
@@ -168,7 +170,7 @@ def _knock_out(
 
 def _effects(found: KnockOut) -> Table:
     table = Table(
-        "without", "loss", "more", *(["BLEU"] if found.whole.bleu is not None else []), box=None, pad_edge=False
+        "without", "loss", "difference", *(["BLEU"] if found.whole.bleu is not None else []), box=None, pad_edge=False
     )
     for column in table.columns[1:]:
         column.justify = "right"
@@ -187,7 +189,8 @@ def _sample(translator: Translator, path: Path, sentences: int) -> Sample:
 
     if not {"source", "target"} <= translator.languages.keys():
         raise SettingsError(
-            f"{translator.name}: this model does not say its languages, so sentence pairs cannot be read for it."
+            f"{translator.name}: this model folder does not name its languages, so Regard cannot read sentence pairs "
+            "for it.\n  Use a model that was trained with --source and --target."
         )
     languages = Languages(translator.languages["source"], translator.languages["target"])
     return Sample.of(corpus.read([path], languages), translator.tokenisers, sentences=sentences)

@@ -14,10 +14,10 @@ import typer
 
 _SPELT = {"↑": "^", "↓": "v", "±": "+-", "→": "->", "…": "...", "–": "-", "—": "-", "‘": "'", "’": "'"}
 _ADVICE = {
-    errno.ENOSPC: "Make room on the disk, or write elsewhere.",
-    errno.EDQUOT: "Your quota is used up: make room, or write elsewhere.",
-    errno.EACCES: "Check the permissions, or choose another place.",
-    errno.EROFS: "Nothing can be written there: choose another place.",
+    errno.ENOSPC: "Free some disk space, or write to another disk.",
+    errno.EDQUOT: "Your disk quota is used up. Delete some files, or write to another disk.",
+    errno.EACCES: "Check the permissions, or choose another path.",
+    errno.EROFS: "The file system is read-only. Choose another path.",
 }
 
 
@@ -38,7 +38,7 @@ def print_json(table: dict[str, Any], *, indent: int | None = 2) -> None:
 def in_words(error: OSError) -> str:
     """What the system refused, where, and what to do."""
     place = error.filename if isinstance(error.filename, str) else "output"
-    advice = _ADVICE.get(error.errno or 0, "Check the path, and that the place can be used.")
+    advice = _ADVICE.get(error.errno or 0, "Check the path and its permissions.")
     return f"{place}: {error.strerror or error}.\n  {advice}"
 
 

@@ -11,8 +11,8 @@ from rich.table import Table
 from rich.text import Text
 
 
-def command(as_json: Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")] = False) -> None:
-    """List the presets: what each is for, and its sizes. Train one with --preset NAME."""
+def command(as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False) -> None:
+    """List the presets with their sizes and purposes. Train one with: regard train --preset NAME."""
     from regard import presets
 
     loaded = [presets.load(name) for name in presets.names()]

@@ -13,29 +13,37 @@ from rich.console import Console
 
 
 def command(
-    out: Annotated[Path, typer.Option(help="The folder of the new model.")],
-    data: Annotated[list[str] | None, typer.Argument(help="Files, folders or patterns of sentence pairs.")] = None,
-    source: Annotated[str | None, typer.Option(help="The language to translate from, such as en.")] = None,
-    target: Annotated[str | None, typer.Option(help="The language to translate into, such as de.")] = None,
-    preset: Annotated[str, typer.Option(help="The size: auto, tiny, small, base, big, or a row of Table 3.")] = "auto",
-    recipe: Annotated[Path | None, typer.Option(help="A TOML file with settings, and perhaps the data.")] = None,
-    set_: Annotated[list[str] | None, typer.Option("--set", help="One setting: training.warmup=2000")] = None,
-    valid: Annotated[Path | None, typer.Option(help="Pairs to validate on; without them, some are held out.")] = None,
-    from_model: Annotated[Path | None, typer.Option("--from", help="A model to adapt to the data.")] = None,
-    old: Annotated[list[Path] | None, typer.Option(help="What that model was trained on, to mix in.")] = None,
-    format_: Annotated[str | None, typer.Option("--format", help="The format, where names do not say it.")] = None,
-    columns: Annotated[str | None, typer.Option(help="Columns of source and target in TSV files: 3,4")] = None,
-    skip_bad: Annotated[bool, typer.Option("--skip-bad", help="Pass over bad lines, and count them.")] = False,
-    steps: Annotated[int | None, typer.Option(help="How many steps.")] = None,
-    minutes: Annotated[float | None, typer.Option(help="How many minutes at the most.")] = None,
+    out: Annotated[Path, typer.Option(help="The model folder to write.")],
+    data: Annotated[list[str] | None, typer.Argument(help="Sentence pairs: files, folders, patterns or stems.")] = None,
+    source: Annotated[str | None, typer.Option(help="Source language, such as en.")] = None,
+    target: Annotated[str | None, typer.Option(help="Target language, such as de.")] = None,
+    preset: Annotated[
+        str, typer.Option(help="auto, tiny, small, base, big, or any other of: regard presets.")
+    ] = "auto",
+    recipe: Annotated[Path | None, typer.Option(help="TOML file with settings and, if you like, the data.")] = None,
+    set_: Annotated[
+        list[str] | None, typer.Option("--set", help="Set one setting, such as training.warmup=2000; may be repeated.")
+    ] = None,
+    valid: Annotated[Path | None, typer.Option(help="Validation pairs (default: hold some out of the data).")] = None,
+    from_model: Annotated[Path | None, typer.Option("--from", help="Model to adapt (fine-tune) to the data.")] = None,
+    old: Annotated[
+        list[Path] | None, typer.Option(help="With --from: the model's old training data, to mix in.")
+    ] = None,
+    format_: Annotated[
+        str | None, typer.Option("--format", help="Format of the files (default: from their names).")
+    ] = None,
+    columns: Annotated[str | None, typer.Option(help="TSV columns of source and target, such as 3,4.")] = None,
+    skip_bad: Annotated[bool, typer.Option("--skip-bad", help="Skip bad lines and count them.")] = False,
+    steps: Annotated[int | None, typer.Option(help="Number of training steps.")] = None,
+    minutes: Annotated[float | None, typer.Option(help="Time limit in minutes.")] = None,
     checkpoint_every: Annotated[int | None, typer.Option(help="Steps between two checkpoints.")] = None,
-    seed: Annotated[int | None, typer.Option(help="Another seed, another run.")] = None,
-    device: Annotated[str | None, typer.Option(help="cpu or cuda; the best that is there, if left out.")] = None,
-    resume: Annotated[bool, typer.Option("--resume", help="Go on with the run in --out.")] = False,
-    changed_data: Annotated[bool, typer.Option("--changed-data", help="Resume even over data that changed.")] = False,
-    tensorboard: Annotated[bool, typer.Option("--tensorboard", help="Write for TensorBoard, too.")] = False,
+    seed: Annotated[int | None, typer.Option(help="Random seed.")] = None,
+    device: Annotated[str | None, typer.Option(help="cpu or cuda (default: the best available).")] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Resume the run in --out.")] = False,
+    changed_data: Annotated[bool, typer.Option("--changed-data", help="Resume even if the data changed.")] = False,
+    tensorboard: Annotated[bool, typer.Option("--tensorboard", help="Also write logs for TensorBoard.")] = False,
 ) -> None:
-    """Train a model on sentence pairs, named here or in the recipe. It can be stopped, and goes on with --resume."""
+    """Train a model on sentence pairs. Stop a run with Ctrl-C and continue it with --resume."""
     from regard.cli import live
     from regard.cli.columns import columns_of
     from regard.training.report.board import board
@@ -70,7 +78,7 @@ def command(
         stop=stop,
     )
     if not finished:
-        console.print("Stopped, with a checkpoint. Go on with the same command and --resume.")
+        console.print("Stopped and saved a checkpoint. To continue, add --resume to the command.")
         raise typer.Exit(128 + signals[0] if signals else 1)
 
 
@@ -83,7 +91,7 @@ def _stop_on_signals(stop: Flag, console: Console) -> list[int]:
             raise KeyboardInterrupt
         received.append(number)
         stop.set()
-        console.print("Stopping after this step, with a checkpoint. Once more stops at once.")
+        console.print("Stopping after this step, with a checkpoint. Ctrl-C again stops at once.")
 
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, on_signal)

@@ -29,42 +29,56 @@ _STANDARD_INPUT = Path("-")
 def command(
     model: Annotated[Path, typer.Argument(help="A model folder, or the name of a shipped model.")],
     files: Annotated[
-        list[Path] | None, typer.Argument(help="Text or documents; - or nothing is standard input.")
+        list[Path] | None, typer.Argument(help="Text files or documents; - is standard input (default).")
     ] = None,
-    out: Annotated[Path | None, typer.Option(help="The file to write; with several files, a folder.")] = None,
+    out: Annotated[Path | None, typer.Option(help="Output file; for several files, a folder.")] = None,
     format_: Annotated[
-        str | None, typer.Option("--format", help="po, xliff, tmx, srt, vtt, md or txt; else by the file's name.")
+        str | None, typer.Option("--format", help="po, xliff, tmx, srt, vtt, md or txt (default: from the name).")
     ] = None,
-    all_: Annotated[bool, typer.Option("--all", help="Also what has a translation already.")] = False,
-    unfinished: Annotated[bool, typer.Option(help="Also what is marked as unfinished: fuzzy, needs-...")] = False,
-    mark: Annotated[bool, typer.Option(help="Mark translations in documents as to be reviewed: fuzzy, ...")] = True,
-    force: Annotated[bool, typer.Option(help="Write over files that are there.")] = False,
-    beam_size: Annotated[int, typer.Option(help="How many hypotheses are followed.")] = 4,
-    length_penalty: Annotated[float, typer.Option(help="The paper's alpha; larger favours longer sentences.")] = 0.6,
-    n_best: Annotated[int, typer.Option(help="So many translations of each line: number, score, text.")] = 1,
-    sample: Annotated[bool, typer.Option(help="Draw words by their probability instead of searching.")] = False,
-    temperature: Annotated[float | None, typer.Option(help="With --sample: below 1, likelier words.")] = None,
-    top_k: Annotated[int | None, typer.Option(help="With --sample: only the k likeliest words.")] = None,
-    top_p: Annotated[float | None, typer.Option(help="With --sample: only the likeliest, up to this in sum.")] = None,
-    seed: Annotated[int | None, typer.Option(help="With --sample: another number, another draw.")] = None,
-    glossary: Annotated[Path | None, typer.Option(help="Phrases that must become others: two, with a tab.")] = None,
-    ensemble: Annotated[list[Path] | None, typer.Option(help="One more model; all translate together.")] = None,
-    alignment: Annotated[bool, typer.Option(help="Which word comes from which: 0-0 1-2 after a tab.")] = False,
-    json_: Annotated[bool, typer.Option("--json", help="One JSON object for each line or document.")] = False,
-    engine: Annotated[str, typer.Option(help="What searches: torch, ...; auto takes what suits best.")] = "auto",
-    device: Annotated[str | None, typer.Option(help="cpu or cuda; the best that is there, if left out.")] = None,
+    all_: Annotated[bool, typer.Option("--all", help="In documents: also replace existing translations.")] = False,
+    unfinished: Annotated[
+        bool, typer.Option(help="In documents: also replace unfinished translations (fuzzy, needs-...).")
+    ] = False,
+    mark: Annotated[bool, typer.Option(help="In documents: mark translations for review (fuzzy, ...).")] = True,
+    force: Annotated[bool, typer.Option(help="Overwrite existing files.")] = False,
+    beam_size: Annotated[int, typer.Option(help="Beam size.")] = 4,
+    length_penalty: Annotated[
+        float, typer.Option(help="Length penalty (the paper's alpha); higher favours longer translations.")
+    ] = 0.6,
+    n_best: Annotated[
+        int, typer.Option(help="Print the N best translations of each line: line number, score, text.")
+    ] = 1,
+    sample: Annotated[bool, typer.Option(help="Sample tokens instead of searching for the best translation.")] = False,
+    temperature: Annotated[
+        float | None, typer.Option(help="With --sample: temperature; below 1 favours likely tokens.")
+    ] = None,
+    top_k: Annotated[int | None, typer.Option(help="With --sample: only the k likeliest tokens.")] = None,
+    top_p: Annotated[
+        float | None, typer.Option(help="With --sample: only the likeliest tokens, up to this total probability.")
+    ] = None,
+    seed: Annotated[int | None, typer.Option(help="With --sample: random seed.")] = None,
+    glossary: Annotated[
+        Path | None, typer.Option(help="Glossary: on each line a source phrase, a tab, its translation.")
+    ] = None,
+    ensemble: Annotated[list[Path] | None, typer.Option(help="Another model for an ensemble; may be repeated.")] = None,
+    alignment: Annotated[bool, typer.Option(help="Append the word alignment after a tab: 0-0 1-2.")] = False,
+    json_: Annotated[bool, typer.Option("--json", help="Print one JSON object per line or document.")] = False,
+    engine: Annotated[
+        str, typer.Option(help="Inference engine: auto, torch, ctranslate2, ctranslate2-float32.")
+    ] = "auto",
+    device: Annotated[str | None, typer.Option(help="cpu or cuda (default: the best available).")] = None,
 ) -> None:
-    """Translate text, one line in, one line out, or whole documents, whose structure stays."""
+    """Translate text line by line, or whole documents in their own format."""
     draws = {"temperature": temperature, "top_k": top_k, "top_p": top_p, "seed": seed}
     search = _search(beam_size, length_penalty, n_best, sample=sample, draws=draws)
     files = files or [_STANDARD_INPUT]
     jobs = _jobs(files, out, format_, force=force)
     if alignment and n_best > 1 and not json_:
-        raise SettingsError("--alignment belongs to the best translation.\n  Leave --n-best out, or give --json.")
+        raise SettingsError("--alignment applies to the best translation only.\n  Leave --n-best out, or give --json.")
     if jobs:
         _refuse_for_documents(n_best, alignment=alignment, as_json=json_, out=out)
     if [*files, glossary].count(_STANDARD_INPUT) > 1:
-        raise SettingsError("-: standard input can be read only once.\n  Give - once, and files for the rest.")
+        raise SettingsError("-: standard input can be read only once.\n  Give - once, and file names for the rest.")
     phrases = _glossary(glossary)
     translator = _loaded([model, *(ensemble or [])], device, engine)
     with interruption.prompt():
@@ -83,7 +97,7 @@ def _search(
     given = {name: value for name, value in draws.items() if value is not None}
     if given and not sample:
         name = "--" + next(iter(given)).replace("_", "-")
-        raise SettingsError(f"{name} belongs to drawing words by their probability.\n  Give --sample with it.")
+        raise SettingsError(f"{name} applies to sampling only.\n  Add --sample.")
     options: dict[str, Any] = {"beam_size": beam_size, "length_penalty": length_penalty, "n_best": n_best}
     method = {"method": "sampling"} if sample else {}
     return SearchSettings.read(options | method | given, where="options")
@@ -110,7 +124,7 @@ def _jobs(files: list[Path], out: Path | None, format_: str | None, *, force: bo
 def _targets(files: list[Path], out: Path | None, *, force: bool) -> list[tuple[Path, Path | None]]:
     if out is None:
         if len(files) > 1:
-            raise SettingsError("several documents cannot go to standard output.\n  Give a folder with --out.")
+            raise SettingsError("several documents cannot be written to standard output.\n  Give a folder with --out.")
         return [(files[0], None)]
     if len(files) == 1 and not out.is_dir():
         targets = [out]
@@ -120,18 +134,22 @@ def _targets(files: list[Path], out: Path | None, *, force: bool) -> list[tuple[
         targets = [out / (path.with_suffix(".po") if path.suffix == ".pot" else path).name for path in files]
     for number, target in enumerate(targets):
         if target in targets[:number]:
-            raise SettingsError(f"{target}: two of the files would be written here.\n  Translate them one by one.")
+            raise SettingsError(
+                f"{target}: two documents would be written to this file.\n  Translate them one at a time."
+            )
         if target.exists() and not force:
-            raise TextError(f"{target}: this file is there already.\n  Give --force to write over it.")
+            raise TextError(f"{target}: this file already exists.\n  Give --force to overwrite it.")
     return list(zip(files, targets, strict=True))
 
 
 def _refuse_for_documents(n_best: int, *, alignment: bool, as_json: bool, out: Path | None) -> None:
     if n_best > 1 or alignment:
         name = "--alignment" if alignment else "--n-best"
-        raise SettingsError(f"{name} belongs to lines: a document holds one translation.\n  Leave it out.")
+        raise SettingsError(
+            f"{name} does not apply to documents, which hold one translation per segment.\n  Leave it out."
+        )
     if as_json and out is None:
-        raise SettingsError("--json tells what became of documents, and needs --out for the documents themselves.")
+        raise SettingsError("--json prints a report about each document, so the documents need --out.\n  Give --out.")
 
 
 def _glossary(path: Path | None) -> dict[str, str] | None:
@@ -192,9 +210,9 @@ class _Documents:
             print_json(asdict(report) | {"out": str(target)}, indent=None)
             return
         told = f"{report.path}: {report.translated:,} of {report.segments:,} segments translated"
-        typer.echo(f"{told}, {report.kept:,} kept as they were." if report.kept else f"{told}.", err=True)
+        typer.echo(f"{told}, {report.kept:,} left unchanged." if report.kept else f"{told}.", err=True)
         for line in report.refused:
-            what = "left as it was, since its translation had lost a placeholder or all words."
+            what = "left unchanged, because its translation lost a placeholder or all its words."
             typer.echo(f"{report.path}:{line}: {what}", err=True)
 
 

@@ -145,7 +145,7 @@ def train_on_dates(folder: Path, *, steps: int, view: Watch | None = None) -> Tr
         device="cpu",  # the same everywhere
         view=view,
     )
-    assert finished, "nobody stops it"
+    assert finished, "nothing stops this run"
     return load(folder / "model", device="cpu", engine="torch")
 
 
@@ -173,7 +173,9 @@ def new_folder(wanted: Path | None) -> Path:
         numbered = (Path("regard-demo" if number == 1 else f"regard-demo-{number}") for number in range(1, 10_000))
         wanted = next(folder for folder in numbered if not folder.exists())
     elif wanted.exists():
-        raise SettingsError(f"{wanted}: something is there already.\n  Nothing is overwritten: choose a new folder.")
+        raise SettingsError(
+            f"{wanted}: this path already exists.\n  The demo overwrites nothing: choose a new folder with --out."
+        )
     wanted.mkdir(parents=True)
     return wanted
 

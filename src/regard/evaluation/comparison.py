@@ -122,14 +122,14 @@ def compare(
 
 def _check(systems: Sequence[System], held_out: ReferenceSet) -> None:
     if len(systems) < 2:
-        raise CorpusError(f"a comparison needs two systems or more; given: {len(systems)}.")
+        raise CorpusError(f"a comparison needs at least two systems; given: {len(systems)}.")
     lines = len(held_out.references)
     assert not held_out.sources or len(held_out.sources) == lines
     for system in systems:
         if len(system.translations) != lines:
             raise CorpusError(
                 f"{system.name}: there are {len(system.translations):,} lines, but {held_out.name} has {lines:,} "
-                "sentences.\n  Expected is a translation of every sentence, in the same order, one in each line."
+                "sentences.\n  Expected one translation per sentence, in the same order, one per line."
             )
 
 

@@ -15,21 +15,22 @@ from regard.metrics import metric
 from regard.pages.document import document, labelled_text, section, swatch
 from regard.text.files import replacing
 
-_TO_THE_SENTENCES = "To the sentences that differ most"
+_TO_THE_SENTENCES = "Skip to the sentences that differ most"
 
 HOW_TO_READ = """
 <details><summary>How to read this</summary>
-<p><b>A score</b> says how close the translations are to the reference, which is only one of many good translations.
-What counts is the difference between systems on the same sentences, by the same metric with the same signature.</p>
-<p><b>The range</b> beneath a score is where it would lie for 95 of 100 test sets of this kind and size. Ranges of two
-systems may overlap and the difference be real nevertheless: both meet the same easy and hard sentences.</p>
-<p><b>By chance</b>: if two systems are equally good, one of them still comes out ahead, by luck. Two tests ask how
-often luck alone would give a difference as large as this one. Paired bootstrap draws the sentences of the test set
-anew, many times; approximate randomisation swaps the outputs of the two systems in random sentences. Only what both
-tests find in fewer than 5 of 100 cases is called better here. Whoever compares many
-equal systems finds one in twenty better.</p>
-<p><b>A signature</b> lists all that changes the number: how text was split into words, letter case, the number of
-references, the version of the program. Compare only numbers with the same signature.</p>
+<p><b>A score</b> measures how close the translations are to the reference, which is only one of many good
+translations. Compare systems only on the same sentences, by the same metric with the same signature.</p>
+<p><b>The range</b> beneath a score is its 95 % confidence interval: the score would lie there for 95 of 100 test sets
+of this kind and size. The ranges of two systems may overlap although their difference is significant, because both
+systems translate the same easy and hard sentences.</p>
+<p><b>By chance</b>: of two equally good systems, one scores higher by luck. Two tests measure how often luck alone
+would give a difference as large as this one. Paired bootstrap resamples the sentences of the test set many times.
+Approximate randomisation swaps the outputs of the two systems in random sentences. This page calls a system better
+only if both tests find the difference in fewer than 5 of 100 cases. If you compare many equal systems, about one in
+twenty will still look better.</p>
+<p><b>A signature</b> lists everything that affects the number: tokenisation, case, the number of references and the
+version of the program. Compare only numbers with the same signature.</p>
 </details>
 """
 
@@ -61,7 +62,7 @@ def page(comparison: Comparison) -> str:
 def _header(title: str, comparison: Comparison) -> str:
     return (
         f"<h1>{escape(title)}</h1>\n<p>{comparison.lines:,} sentences{_languages(comparison)}. "
-        f"Every system is compared with the first.</p>\n{_legend(comparison.systems)}"
+        f"Each system is compared with the first one.</p>\n{_legend(comparison.systems)}"
     )
 
 
@@ -158,7 +159,7 @@ def _slicing(slicing: Slicing, systems: Sequence[str]) -> str:
     chart = bars(groups, title=f"{main.title} of each system. {slicing.about} The table below has the numbers.")
     return (
         f"<figure><figcaption><h3>{escape(slicing.title)}</h3><p>{escape(slicing.about)} "
-        f"Shown is {escape(main.title)}: {_direction(main.higher_is_better)}.</p></figcaption>{chart}"
+        f"The chart shows {escape(main.title)}: {_direction(main.higher_is_better)}.</p></figcaption>{chart}"
         f'<details><summary>All numbers</summary><div class="wide" tabindex="0" role="region" '
         f'aria-label="{escape(slicing.title)}, all numbers"><table><thead><tr><th scope="col">group</th>'
         f'<th scope="col">lines</th>{heads}</tr></thead><tbody>{rows}</tbody></table></div></details></figure>'
@@ -167,11 +168,11 @@ def _slicing(slicing: Slicing, systems: Sequence[str]) -> str:
 
 def _examples(comparison: Comparison) -> str:
     if not comparison.examples:
-        return "<p>The systems translate every sentence alike.</p>"
+        return "<p>The systems translate every sentence in the same way.</p>"
     title = metric(SENTENCE_METRIC).title
     legend = (
-        f"<p>The {len(comparison.examples)} sentences in which the systems lie farthest apart, by the {escape(title)} "
-        "of the single sentence (the number beside each system; 100 is the reference itself). "
+        f"<p>The {len(comparison.examples)} sentences in which the systems differ most, by {escape(title)} "
+        "per sentence (the number next to each system; 100 means identical to the reference). "
         "<ins>Marked</ins> words are not in the reference; <del>struck</del> words of the reference are missing.</p>"
         '<label class="switch"><input type="checkbox" id="missing" checked> Show missing words</label>'
     )

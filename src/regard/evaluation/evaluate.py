@@ -90,8 +90,8 @@ def evaluate(
     """Translates the sources and scores what comes out; without `metrics`, by those that are usual for the task."""
     if not held_out.sources:
         raise CorpusError(
-            f"{held_out.name}: there are references and no source, so there is nothing to translate.\n"
-            "  Give sentence pairs, or the source file as --test and the references by --reference."
+            f"{held_out.name}: this test set has references but no sources to translate.\n"
+            "  Give sentence pairs, or the sources as --test and the references as --reference."
         )
     options, search = options or Options(), search or SearchSettings()
     began = time.perf_counter()

@@ -35,8 +35,8 @@ def read_systems(
     models = _models(paths)
     if models and not (held_out and held_out.sources):
         raise SettingsError(
-            f"{models[0]}: this is a model, and there are no sources that it could translate.\n"
-            "  Give a test set of sentence pairs, and say its languages, such as: --source en --target de"
+            f"{models[0]}: this is a model, but the test set has no sources for it to translate.\n"
+            "  Give a test set of sentence pairs and its languages, for example: --source en --target de"
         )
     systems = []
     for name, path in zip(names, paths, strict=True):
@@ -65,7 +65,7 @@ def languages_of(paths: Sequence[Path]) -> Languages | None:
         (first, one), (second, other) = list(found.items())[:2]
         raise SettingsError(
             f"{one} translates {first}, and {other} {second}: they cannot be compared.\n"
-            "  Give models for the same two languages, or say the languages of the test set: --source en --target de"
+            "  Give models for the same two languages, or give the languages of the test set: --source en --target de"
         )
     return next(iter(found), None)
 
@@ -124,14 +124,14 @@ def read_test(
 def _with_further(path: Path, references: Sequence[Sequence[str]], more: Sequence[Path]) -> list[list[str]]:
     """The references of each line, and those in files of further ones."""
     if not references:
-        raise CorpusError(f"{path}: there is no sentence in this test set.\n  Expected is one at least.")
+        raise CorpusError(f"{path}: this test set contains no sentences.\n  Give at least one.")
     known = [list(line) for line in references]
     for file in more:
         further = list(_lines(file))
         if len(further) != len(known):
             raise CorpusError(
                 f"{file}: there are {len(further):,} lines, but {path} has {len(known):,} sentences.\n"
-                "  Further references stand in the same order, one in each line."
+                "  Further references must be in the same order, one per line."
             )
         known = [[*line, another] for line, another in zip(known, further, strict=True)]
     return known
@@ -146,14 +146,14 @@ def read_frequencies(paths: Sequence[Path], languages: Languages | None) -> Freq
         for path in paths:
             _refuse_pairs(path)
         texts = (line for path in paths for line in _lines(path))
-    return Frequencies(word_counts(texts), f"the training text ({', '.join(path.name for path in paths)})")
+    return Frequencies(word_counts(texts), f"the training data ({', '.join(path.name for path in paths)})")
 
 
 def _translations(path: Path) -> list[str]:
     if path.is_dir():
         raise CorpusError(
-            f"{path}: this is a folder, and not that of a model.\n"
-            "  Expected is a file of translations, one in each line, or a model folder, which has a regard.json."
+            f"{path}: this folder is not a model folder.\n"
+            "  Give a file of translations, one per line, or a model folder, which contains regard.json."
         )
     return list(_lines(path))
 
@@ -168,8 +168,8 @@ def _refuse_pairs(path: Path) -> None:
     endings = tuple(ending for format_ in formats().values() for ending in format_.suffixes if "{" not in ending)
     if bare_name(path).lower().endswith(endings):
         raise SettingsError(
-            f"{path}: these are sentence pairs, and it is not said in which languages.\n"
-            "  Say which are the source and the target, such as: --source en --target de"
+            f"{path}: this file contains sentence pairs, but their languages are unknown.\n"
+            "  Give the languages, for example: --source en --target de"
         )
 
 

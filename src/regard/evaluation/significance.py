@@ -74,12 +74,12 @@ class Difference(NamedTuple):
             return f"{self.system} and {self.baseline} have the same {self.title}."
         if self.better is None:
             return (
-                f"{self.system} and {self.baseline} cannot be told apart by {self.title}: their difference, {size}, "
-                f"would come about by chance in {_cases(self.chance)}."
+                f"{self.system} and {self.baseline} do not differ significantly in {self.title}: their "
+                f"difference, {size}, would occur by chance in {_cases(self.chance)}."
             )
         worse = self.baseline if self.better == self.system else self.system
         return (
-            f"{self.better} is better than {worse} by {size} of {self.title}; a difference this large would come about "
+            f"{self.better} is better than {worse} by {size} of {self.title}; a difference this large would occur "
             f"by chance in {_cases(self.chance)}."
         )
 
@@ -106,7 +106,7 @@ def paired(
     assert len(names) == len(counted) > 1
     assert len({(one.name, one.signature, len(one.counts)) for one in counted}) == 1
     if seed < 1:
-        raise SettingsError(f"seed = {seed}: expected is a whole number from 1.")
+        raise SettingsError(f"seed = {seed}: expected a whole number of at least 1.")
     counts = [np.array(one.counts, dtype=np.float64) for one in counted]
     bootstrap = _run(counted[0], counts, "bs", samples=resamples, seed=seed)
     randomisation = _run(counted[0], counts, "ar", samples=trials, seed=seed)

@@ -64,16 +64,14 @@ def by_rarity(
     references: Sequence[str], counted: Sequence[Sequence[Counted]], *, frequencies: Frequencies | None = None
 ) -> Slicing:
     """Lines by how often the rarest word of the reference occurs: in the training text, or else in the references."""
-    known = frequencies or Frequencies(
-        word_counts(references), "the references themselves, as no training text was given"
-    )
+    known = frequencies or Frequencies(word_counts(references), "the references, because no training data was given")
     rarest = [min((known.counts.get(word, 0) for word in _words(text)), default=_TIMES[-1]) for text in references]
     starts = _well_filled([max(start for start in _TIMES if start <= times) for times in rarest])
     names = {start: _times(start, end) for start, end in pairwise([*starts, None]) if start is not None}
     labels = [names[max(start for start in starts if start <= times)] for times in rarest]
     return Slicing(
         "By the rarest word",
-        f"Lines are grouped by how often the rarest word of the reference occurs, counted in {known.where}.",
+        f"Lines are grouped by how often the rarest word of the reference occurs in {known.where}.",
         _slices(labels, list(names.values()), counted),
     )
 

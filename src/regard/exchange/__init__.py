@@ -35,15 +35,15 @@ def export(model: str | Path, out: Path, *, to: str, quantization: str | None = 
     chosen = quantization or exporter.quantizations[0]
     if chosen not in exporter.quantizations:
         raise SettingsError(
-            f"quantization = {chosen!r}: {to} does not know it; {nearest(chosen, exporter.quantizations)}"
+            f"quantization = {chosen!r}: {to} does not support it; {nearest(chosen, exporter.quantizations)}"
         )
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
-        raise SettingsError(f"{out}: something is there already.\n  Nothing is overwritten: choose a new folder.")
+        raise SettingsError(f"{out}: this path already exists.\n  Regard overwrites nothing: choose a new folder.")
     loaded = modelfolder.load(model)
     try:
         exporter.write(loaded, out, chosen)
     except OSError as error:
         raise ModelFolderError(
-            f"{out}: this folder cannot be written: {error.strerror}.\n"
-            "  Make room on the disk, or choose another folder. Nothing of it is left behind."
+            f"{out}: Regard cannot write this folder: {error.strerror}.\n"
+            "  Free some disk space, or choose another folder. Regard has removed the unfinished export."
         ) from None

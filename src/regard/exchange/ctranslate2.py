@@ -42,7 +42,7 @@ def library() -> Any:
         import ctranslate2
     except ImportError:
         raise SettingsError(
-            "CTranslate2 was asked for, and it is not installed.\n  Install it with: pip install 'regard[fast]'"
+            "This needs CTranslate2, which is not installed.\n  Install it with: pip install 'regard[fast]'"
         ) from None
     return ctranslate2
 
@@ -69,11 +69,11 @@ def positions_of(model: Transformer) -> int:
 def write(loaded: ModelFolder, out: Path, quantization: str) -> None:
     """A folder that works with CTranslate2 alone: the model, the tokeniser's files, and how to use them."""
     if not loaded.tokeniser:
-        raise ModelFolderError("This model has no tokeniser, and CTranslate2 needs the names of its tokens.")
+        raise ModelFolderError("This model has no tokeniser, but CTranslate2 needs the names of its tokens.")
     tokenisers = Tokenisers.from_files(loaded.tokeniser)
     if tokenisers.reversed:
         raise ModelFolderError(
-            "This model reads and writes texts from their ends, which a folder for CTranslate2 cannot say.\n"
+            "This model reads and generates text from its end, which CTranslate2 does not support.\n"
             "  Use it with Regard itself."
         )
     with new_folder(out) as new:
@@ -89,12 +89,12 @@ def convert(loaded: ModelFolder, tokenisers: Tokenisers, folder: Path, *, quanti
     """Writes what CTranslate2 reads, and nothing else, into a folder that is there."""
     if loaded.description.architecture != "transformer":
         raise ModelFolderError(
-            f"CTranslate2 runs Transformers, and this model is of the architecture {loaded.description.architecture!r}."
+            f"CTranslate2 runs only Transformers, but this model is a {loaded.description.architecture!r}."
             "\n  Use it with Regard's own engine, torch."
         )
     if cast("Transformer", loaded.model).settings.positions == "rotary":
         raise ModelFolderError(
-            "CTranslate2 knows no rotary positions in attention over the source, and this model has them.\n"
+            "CTranslate2 does not support rotary positions in attention over the source, which this model uses.\n"
             "  Use it with Regard's own engine, torch."
         )
     specification = _specification(cast("Transformer", loaded.model))
@@ -247,13 +247,13 @@ def _readme(usage: dict[str, Any]) -> str:
     if set(kinds.values()) == {"subwords"}:
         how = _PYTHON.format(source=names[0], target=names[1])
     else:
-        how = f"Its tokens are {kinds['source']} and {kinds['target']} of Regard; see the tokeniser's files.\n"
+        how = f"Its tokenisers are {kinds['source']} and {kinds['target']} of Regard; see their files.\n"
     return (
         f"# A CTranslate2 model{', ' + languages if usage['languages'] else ''}\n\n"
-        f"Written by {usage['made_by']}; weights in {usage['quantization']}. All that it needs is "
+        f"Written by {usage['made_by']}; weights in {usage['quantization']}. To use it, you need only "
         f"`pip install ctranslate2 sentencepiece`.\n\n{how}\n"
-        "`</s>` is added to every source by CTranslate2. Text is best put into Unicode's form NFC, with single spaces, "
-        f"first. A sentence has at most {usage['longest_sentence']} tokens. More for programs is in {USAGE}.\n"
+        "CTranslate2 adds `</s>` to every source. Normalise text to Unicode NFC with single spaces first. "
+        f"A sentence may have at most {usage['longest_sentence']} tokens. {USAGE} has these details for programs.\n"
     )
 
 

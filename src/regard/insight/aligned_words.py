@@ -34,8 +34,8 @@ def read_alignments(path: Path) -> list[Links]:
             link = _LINK.fullmatch(part)
             if not link:
                 raise CorpusError(
-                    f"{path}:{number}: {part!r} is no link.\n"
-                    "  Expected are the numbers of a source word and a target word, from 0, such as: 0-0 1-2"
+                    f"{path}:{number}: {part!r} is not an alignment link.\n"
+                    "  Expected the numbers of a source word and a target word, counted from 0, such as: 0-0 1-2"
                 )
             links.append((int(link[1]), int(link[2])))
         found.append(frozenset(links))

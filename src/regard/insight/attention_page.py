@@ -22,20 +22,20 @@ LARGEST = 6_000_000  # bytes; what is only for the eye is left out of pages that
 _SCRIPTS = ("numbers.js", "drawing.js", "map.js", "large.js", "lookup.js", "start.js")
 
 KINDS = {
-    "encoder": ("The source reads itself", "encoder"),
-    "decoder": ("The translation reads itself", "decoder"),
-    "decoder-source": ("The translation reads the source", "decoder-source"),
+    "encoder": ("Encoder self-attention: source to source", "encoder"),
+    "decoder": ("Decoder self-attention: translation to translation", "decoder"),
+    "decoder-source": ("Encoder-decoder attention: translation to source", "decoder-source"),
 }
 
 _ALIGNMENT = """
-<p>Under each word of the translation: the word of the source that it looked at most. The fainter, the less sure.
-Choose one to see all that it looked at.</p>
+<p>Under each word of the translation stands the source word with the most attention. The fainter the word, the lower
+its weight. Choose a word to see all its weights.</p>
 <ol class="gloss" id="gloss"></ol>
 """
 
 _MAP = """
-<p>Each small picture is one head, and each head has learned to look at something else. Rows look, columns are looked
-at; the stronger the colour, the more. Choose one to see it large.</p>
+<p>Each small picture is one head. Rows are queries, columns are keys; the stronger the colour, the higher the weight.
+Choose a head to see it large.</p>
 <div class="map" id="map"></div>
 """
 
@@ -44,9 +44,9 @@ _LARGE = """
 <fieldset class="choice" id="view"><legend>Show as</legend>
 <label><input type="radio" name="view" value="heat" checked><span>Heat map</span></label>
 <label><input type="radio" name="view" value="lines"><span>Lines</span></label></fieldset>
-<fieldset class="choice" id="unit"><legend>Made of</legend>
+<fieldset class="choice" id="unit"><legend>Units</legend>
 <label><input type="radio" name="unit" value="words" checked><span>Words</span></label>
-<label><input type="radio" name="unit" value="pieces"><span>Pieces</span></label></fieldset>
+<label><input type="radio" name="unit" value="pieces"><span>Tokens</span></label></fieldset>
 <div class="scale" aria-hidden="true">
 <span>0 %</span><canvas id="scale" width="64" height="1"></canvas><span>100 %</span></div>
 </div>
@@ -55,36 +55,36 @@ _LARGE = """
 <div class="stage" id="stage"></div>
 <p class="told" id="told" role="status"></p>
 </figure>
-<details id="numbers"><summary>The same as a table</summary>
+<details id="numbers"><summary>Weights as a table</summary>
 <div class="wide" tabindex="0" role="group" aria-label="Table of weights"></div></details>
 """
 
 _LOOKUP = """
-<p>A dictionary gives the value of the one key that equals what you ask for. <b>Attention is a soft dictionary</b>: it
-asks how well <em>every</em> key fits, and gives a mixture of all values, most of the best ones.</p>
+<p>A dictionary returns the value of the one key that equals the query. <b>Attention is a soft dictionary</b>: it
+compares the query with <em>every</em> key and returns a weighted sum of all values.</p>
 <div class="controls"><label class="ask">Look up <select id="query"></select></label><span id="lookup-head"></span>
 <fieldset class="choice" id="step"><legend>Step</legend>
-<label><input type="radio" name="step" value="1"><span>1 Ask</span></label>
+<label><input type="radio" name="step" value="1"><span>1 Query</span></label>
 <label><input type="radio" name="step" value="2"><span>2 Compare</span></label>
-<label><input type="radio" name="step" value="3"><span>3 Share out</span></label>
-<label><input type="radio" name="step" value="4" checked><span>4 Mix</span></label></fieldset></div>
+<label><input type="radio" name="step" value="3"><span>3 Softmax</span></label>
+<label><input type="radio" name="step" value="4" checked><span>4 Sum</span></label></fieldset></div>
 <p class="told" id="lookup-told" role="status"></p>
 <div class="lookup" id="lookup"></div>
 """
 
 _HOW_TO_READ = """
 <details><summary>How to read this</summary>
-<p><b>A layer</b> rewrites every word in the light of the others, and a model has several, one after the other.
-In each, several <b>heads</b> look at the same time, each in its own way. Layers and heads are counted from 0, so
-<code>decoder-source.2.1</code> is head 1 of layer 2; <code>regard look --without decoder-source.2.1</code> switches it
-off.</p>
-<p><b>The translation is said word by word.</b> At each place the decoder has read the words before it, and says the
-next: so rows are named by the word that is said there, ⟨end⟩ last, and what it looks at in its own text are the words
-that it has read, ⟨start⟩ first. It cannot look ahead.</p>
-<p><b>Weights of a row add up to 100 %.</b> A word of several pieces gets what its pieces get together, and looks as its
-pieces do on average. Many heads rest on ⟨end⟩ or on a full stop where they have nothing to do.</p>
-<p><b>Looking is not explaining.</b> Weights say where a head takes its values from, not how much they matter in the
-end. To know that, switch the head off.</p>
+<p><b>A layer</b> updates the vector of every token with information from other tokens. A model has several layers, one
+after the other. In each layer, several <b>heads</b> attend in parallel, each with its own weights. Layers and heads are
+counted from 0, so <code>decoder-source.2.1</code> is head 1 of layer 2;
+<code>regard look --without decoder-source.2.1</code> switches it off.</p>
+<p><b>The decoder generates one token at a time.</b> At each position it has read the tokens before and generates the
+next one. A row is labelled with the token that is generated there, ⟨end⟩ last. In self-attention, the columns are the
+tokens that it has read, ⟨start⟩ first. The decoder cannot attend to later tokens.</p>
+<p><b>The weights of a row add up to 100 %.</b> The weight of a word is the sum over its tokens as keys, and the mean
+over its tokens as queries. Many heads attend to ⟨end⟩ or to a full stop when they find nothing useful.</p>
+<p><b>Attention is not explanation.</b> Weights show where a head takes its values from, not how much these matter for
+the result. To measure that, switch the head off.</p>
 </details>
 """
 
@@ -107,19 +107,19 @@ def write_page(path: Path, attention: Attention, *, first: First | None = None) 
 def page(attention: Attention, *, first: First | None = None) -> str:
     """The page."""
     style = files("regard.insight").joinpath("page.css").read_text(encoding="utf-8")
-    sections = [section("map-heading", "All heads at a glance", _MAP)]
+    sections = [section("map-heading", "All heads", _MAP)]
     if attention.alignment():
-        sections.insert(0, section("alignment", "Where each word came from", _ALIGNMENT))
+        sections.insert(0, section("alignment", "Word alignment", _ALIGNMENT))
     sections += [
-        section("large", "One head, large", _LARGE),
-        section("lookup-heading", "The lookup: how a head decides", _LOOKUP),
+        section("large", "One head", _LARGE),
+        section("lookup-heading", "How a head computes its weights", _LOOKUP),
         _HOW_TO_READ,
     ]
     return document(
         title=f"Attention: {attention.text}",
         header=_header(attention),
         sections=sections,
-        skip=("large", "To the large picture"),
+        skip=("large", "Skip to the large picture"),
         style=style,
         script=_script(attention, first),
     )
@@ -130,7 +130,7 @@ def _header(attention: Attention) -> str:
     if attention.off:
         off = f'<p class="remark">Switched off: <code>{escape(", ".join(map(str, attention.off)))}</code></p>'
     source, target = (attention.languages.get(side, "") for side in ("source", "target"))
-    model = f"<p>What <b>{escape(attention.model)}</b> looked at while it translated</p>" if attention.model else ""
+    model = f"<p>Attention of <b>{escape(attention.model)}</b> for one translation</p>" if attention.model else ""
     becomes = f'<span aria-label="becomes">→</span> {_quoted(attention.translation, target)}'
     return f'{model}\n<h1>{_quoted(attention.text, source)}</h1>\n<p class="translation">{becomes}</p>\n{off}'
 

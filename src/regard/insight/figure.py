@@ -69,10 +69,10 @@ def _panel(attention: Attention, part: str, *, pieces: bool) -> Panel:
             head = Head.parse(part)
             if head.head < weights.size(0):
                 return Panel(part, weights[head.head])
-    raise SettingsError(f"{part}: there is no such part to draw.\n  Parts are {_parts(attention)}.")
+    raise SettingsError(f"{part}: there is no such part to draw.\n  Give one of: {_parts(attention)}.")
 
 
 def _parts(attention: Attention) -> str:
     """What can be drawn, by an example of each."""
     name: AttentionName = list(attention.lookups)[-1]
-    return f"{', '.join(attention.kinds())}; a layer of them such as {name}; a head such as {name}.0"
+    return f"{', '.join(attention.kinds())}; a layer, such as {name}; a head, such as {name}.0"

@@ -24,14 +24,14 @@ from regard.models.protocols import AttentionName, Model
 from regard.tokens.tokeniser import Tokeniser
 
 COLUMNS = {
-    "entropy": "how undecided it is, in bits: 0 looks at one place alone, 3 at about eight",
-    "distance": "how many pieces away it looks",
-    "previous": "what the piece before gets",
-    "same": "what the piece at the same place gets; for the decoder itself, the one that was read last",
-    "next": "what the piece after gets",
-    "end": "what the end of the source gets",
-    "punctuation": "what punctuation gets",
-    "alignment": "of the words that have a word alignment, how many look most at a word that they are aligned with",
+    "entropy": "the entropy of its weights in bits: at 0 it attends to one token, at 3 to about eight",
+    "distance": "the mean distance to the tokens that it attends to",
+    "previous": "the share of attention on the token before",
+    "same": "the share on the token at the same position; in decoder self-attention, the last token read",
+    "next": "the share on the token after",
+    "end": "the share on the end of the source",
+    "punctuation": "the share on punctuation",
+    "alignment": "the share of aligned words that attend most to a word that they are aligned with",
 }
 _SHARES = ("previous", "same", "next", "end", "punctuation", "alignment")
 
@@ -187,7 +187,7 @@ class _Words:
 def _checked(alignments: Sequence[Links], sources: Sequence[Tokens], targets: Sequence[Tokens]) -> Sequence[Links]:
     if len(alignments) < len(sources):
         raise CorpusError(
-            f"there are alignments of {len(alignments):,} pairs, but {len(sources):,} pairs.\n  Give one line a pair."
+            f"there are {len(alignments):,} alignments, but {len(sources):,} pairs.\n  Give one line per pair."
         )
     for number, (links, source, target) in enumerate(zip(alignments, sources, targets, strict=False), start=1):
         for link in links:
@@ -195,6 +195,6 @@ def _checked(alignments: Sequence[Links], sources: Sequence[Tokens], targets: Se
                 raise CorpusError(
                     f"the alignment of pair {number} links {link[0]}-{link[1]}, but the pair has "
                     f"{len(source.words) - 1} and {len(target.words) - 1} words.\n"
-                    "  Words are what stands between spaces, counted from 0; give the text that was aligned."
+                    "  Words are separated by spaces and counted from 0. Give the text that was aligned."
                 )
     return alignments

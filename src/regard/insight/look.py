@@ -50,7 +50,7 @@ def look(
     refuse_without_attention(model)
     ids = tokenisers.source.encode(source)
     if not ids:
-        raise TextError("there is nothing to look at: the sentence has no words.\n  Give a sentence with one at least.")
+        raise TextError("the sentence has no words.\n  Give a sentence with at least one word.")
     off = tuple(off)
     with without(model, off):
         if target is not None:
@@ -93,8 +93,7 @@ def refuse_without_attention(model: Model[Any, Any]) -> None:
     """A model that does not attend has nothing to show."""
     if not model.attentions():
         raise SettingsError(
-            "this model has no attention, so there is nothing to look at.\n"
-            "  Its architecture reads a sentence without it; look at a Transformer, or at a model with attention."
+            "this model has no attention to show.\n  Use a Transformer, or another model with attention."
         )
 
 

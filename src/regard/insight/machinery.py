@@ -72,7 +72,7 @@ def masks(allowed: Mapping[str, tuple[Tensor, Rows, Rows]]) -> str:
         text(
             16,
             height + 22,
-            "each colour is a sentence; at padding (grey) no word looks, and what padding sees is not used",
+            "each colour is a sentence; no word attends to padding (grey), and the outputs of padding are not used",
             "faint",
         )
     )

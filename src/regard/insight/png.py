@@ -20,7 +20,7 @@ def write_png(path: Path, drawn: Figure) -> None:
     except ImportError:
         raise SettingsError(
             f"{path}: PNG needs matplotlib, which is not installed.\n"
-            "  Install it with pip install 'regard[plots]', or write SVG instead, which needs nothing: --svg"
+            "  Install it with: pip install 'regard[plots]'. Or write SVG, which needs no library: --svg"
         ) from None
     canvas = Canvas(figsize=_inches(drawn), layout="constrained")
     FigureCanvasAgg(canvas)

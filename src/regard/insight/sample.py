@@ -34,7 +34,9 @@ class Sample(NamedTuple):
             if len(taken) == sentences:
                 break
         if not taken:
-            raise CorpusError("there is no sentence pair in this sample.\n  Expected is one at least, with both sides.")
+            raise CorpusError(
+                "there is no sentence pair in this sample.\n  Give at least one pair with text on both sides."
+            )
         sources, targets, source_ids, target_ids = zip(*taken, strict=True)
         return cls(sources, targets, source_ids, target_ids, tokenisers)
 

@@ -38,7 +38,7 @@ def heads_page(statistics: Sequence[HeadStatistics], *, model: str, about: str) 
     legend = "".join(f"<dt>{escape(column)}</dt><dd>{escape(words)}</dd>" for column, words in COLUMNS.items())
     table = f'{_sortable(["head", *COLUMNS], rows)}<dl class="signatures">{legend}</dl>'
     sections = [
-        section("maps", "Every habit on a map", f'<div class="map">{"".join(maps)}</div>'),
+        section("maps", "Maps of all statistics", f'<div class="map">{"".join(maps)}</div>'),
         section("numbers", "All numbers", table),
     ]
     return _page(f"What the heads of {model} do", about, sections)
@@ -47,7 +47,7 @@ def heads_page(statistics: Sequence[HeadStatistics], *, model: str, about: str) 
 def knock_out_page(found: KnockOut, *, model: str, about: str) -> str:
     """What is missed without each head, and how many can go."""
     lost = {effect.off[0]: effect.loss - found.whole.loss for effect in found.heads}
-    columns = ["head", "loss", "more than whole"] + (["BLEU"] if found.whole.bleu is not None else [])
+    columns = ["head", "loss", "difference"] + (["BLEU"] if found.whole.bleu is not None else [])
     rows = []
     for effect in found.heads:
         cells = [(str(effect.off[0]), ""), (f"{effect.loss:.4f}", f"{effect.loss}")]
@@ -55,15 +55,15 @@ def knock_out_page(found: KnockOut, *, model: str, about: str) -> str:
         if effect.bleu is not None:
             cells.append((f"{effect.bleu:.1f}", f"{effect.bleu}"))
         rows.append(cells)
-    told = "more loss without it: the stronger the colour, the more it is missed"
+    told = "increase of the loss without the head: the stronger the colour, the higher"
     grid = _map(told, lost, [f"{value:+.3f}" for value in lost.values()])
     return _page(
         f"What {model} loses without its heads",
         about,
         [
-            section("in-short", "In short", f"<p>{escape(in_short(found))}</p>"),
-            section("missed", "Where it is missed", f'<div class="map">{grid}</div>'),
-            section("together", "More and more heads at once", f"<figure>{_curve(found)}</figure>"),
+            section("in-short", "Summary", f"<p>{escape(in_short(found))}</p>"),
+            section("missed", "Importance of each head", f'<div class="map">{grid}</div>'),
+            section("together", "Several heads switched off together", f"<figure>{_curve(found)}</figure>"),
             section("numbers", "All numbers", _sortable(columns, rows)),
         ],
     )
@@ -73,19 +73,20 @@ def in_short(found: KnockOut) -> str:
     """What the table comes to, in a few sentences."""
     most = found.heads[-1]
     told = (
-        f"The whole model has a loss of {found.whole.loss:.4f} on {found.sentences:,} sentences. Most missed is "
-        f"{most.off[0]}: {most.loss - found.whole.loss:+.4f} without it. "
+        f"The whole model has a loss of {found.whole.loss:.4f} on {found.sentences:,} sentences. The most important "
+        f"head is {most.off[0]}: without it, the loss changes by {most.loss - found.whole.loss:+.4f}. "
     )
     for more in ALLOWED:
         limit = f"with at most {100 * more:g} % more loss" if more else "without a higher loss"
         gone = found.removable(more=more)
         if gone is None:
-            told += f"No head can go {limit}. "
+            told += f"No head can be removed {limit}. "
             continue
         score = f", BLEU {gone.bleu:.1f}" if gone.bleu is not None else ""
         names = ", ".join(map(str, gone.off))
         told += (
-            f"At once, {len(gone.off)} of {len(found.heads)} heads can go {limit} ({gone.loss:.4f}{score}): {names}. "
+            f"{len(gone.off)} of {len(found.heads)} heads can be removed together {limit} "
+            f"(loss {gone.loss:.4f}{score}): {names}. "
         )
     return told.rstrip()
 
@@ -96,7 +97,7 @@ def _page(title: str, about: str, sections: Sequence[str]) -> str:
         title=title,
         header=f"<h1>{escape(title)}</h1>\n<p>{escape(about)}</p>",
         sections=sections,
-        skip=("numbers", "To the table"),
+        skip=("numbers", "Skip to the table"),
         style=folder.joinpath("page.css").read_text(encoding="utf-8"),
         script=f"<script>\n{folder.joinpath('script', 'sort.js').read_text(encoding='utf-8')}</script>\n",
     )
@@ -138,8 +139,10 @@ def _curve(found: KnockOut) -> str:
     """The loss over how many heads are gone."""
     losses = [found.whole.loss, *(effect.loss for effect in found.together)]
     curve = Curve("", [(float(number), loss) for number, loss in enumerate(losses)])
-    title = "The loss over the number of heads that are switched off"
-    return chart([curve], across="heads switched off, the least missed first", up="loss", title=title, from_zero=False)
+    title = "Loss by the number of heads switched off"
+    return chart(
+        [curve], across="heads switched off, the least important first", up="loss", title=title, from_zero=False
+    )
 
 
 def _number(value: float | None) -> str:

@@ -33,10 +33,12 @@ def trusted(name: str) -> ModuleType | None:
         module = import_module(f"{__name__}.{name}")
         if module.agrees():
             return module
-        why = "its numbers are not PyTorch's"
+        why = "its results differ from PyTorch's"
     except Exception as error:  # noqa: BLE001  whatever a compiler or a driver may say
         why = f"{type(error).__name__}: {error}"
-    warnings.warn(f"The kernel {name!r} is not used on this machine, but a slower way: {why}", stacklevel=2)
+    warnings.warn(
+        f"The kernel {name!r} does not work on this machine, so Regard uses a slower one: {why}", stacklevel=2
+    )
     return None
 
 

@@ -47,7 +47,7 @@ def count(
     """
     chosen = {_plain(name): metric(name, options) for name in names}
     if not chosen:
-        raise SettingsError(f"no metric is given.\n  The metrics are: {', '.join(metrics())}.")
+        raise SettingsError(f"no metric was given.\n  Available metrics: {', '.join(metrics())}.")
     _check(hypotheses, references)
     processes = processes_for(len(hypotheses))
     if processes > 1:
@@ -82,18 +82,16 @@ def _check(hypotheses: Sequence[str], references: References) -> None:
     strings = isinstance(hypotheses, str) or isinstance(references, str)
     if strings or any(isinstance(line, str) for line in references):
         raise CorpusError(
-            "these are strings where lists of them are expected.\n"
+            "expected lists of strings, but a string was given.\n"
             '  Give a list of outputs, and for each of them a list of references: [["Hallo."], ["Auf Wiedersehen."]]'
         )
     if len(hypotheses) != len(references):
         raise CorpusError(
             f"there are {len(hypotheses):,} outputs, but references for {len(references):,}.\n"
-            "  Every line is scored against the references of that line; see whether lines were lost or joined."
+            "  Each output is scored against the references of its line. Check whether lines were lost or joined."
         )
     if not hypotheses:
-        raise CorpusError("there is nothing to score: no line of output.\n  A score needs at least one line.")
+        raise CorpusError("there is no output to score.\n  Give at least one line.")
     for number, line in enumerate(references, start=1):
         if not line:
-            raise CorpusError(
-                f"line {number:,} has no reference.\n  A line without one cannot be scored: leave it out."
-            )
+            raise CorpusError(f"line {number:,} has no reference.\n  Give a reference, or leave the line out.")

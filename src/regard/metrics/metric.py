@@ -13,9 +13,9 @@ References = Sequence[Sequence[str]]  # for every line its references, one or mo
 Counts = Sequence[float]  # what is counted in a line; those of several lines are added up
 
 TOKENISED = (
-    "Tokenised BLEU takes the text as somebody has split it into tokens, and often lower-cased it, as multi-bleu.perl "
-    "does and many papers report it; the default takes ordinary text and splits it in the one way that sacreBLEU gives "
-    "everybody, so that the two differ by some points and must never be compared with each other."
+    "Tokenised BLEU, as multi-bleu.perl computes it and many papers report it, takes text that was tokenised, and "
+    "often lower-cased, beforehand. By default, sacreBLEU tokenises ordinary text in one standard way. The two "
+    "differ by some points. Never compare one with the other."
 )
 
 

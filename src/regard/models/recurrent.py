@@ -45,9 +45,13 @@ class RecurrentSettings(WordSettings):
     @model_validator(mode="after")
     def _fits_together(self) -> Self:
         if self.d_model % 2:
-            raise ValueError(f"d_model = {self.d_model} is odd; the encoder's two directions share it, so it is even.")
+            raise ValueError(
+                f"d_model = {self.d_model} is odd; the encoder's two directions share it, so it must be even."
+            )
         if self.feeding and self.attention == "none":
-            raise ValueError("feeding = true feeds back what attention found, but attention = 'none'; set it to false.")
+            raise ValueError(
+                "feeding = true feeds back the result of attention, but attention = 'none'; set it to false."
+            )
         return self
 
 

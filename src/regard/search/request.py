@@ -27,16 +27,16 @@ class Request:
 
     def __post_init__(self) -> None:
         if not all((*self.banned, *self.required)):
-            raise SettingsError("A banned or required phrase is empty.\n  Leave it out, or say its words.")
+            raise SettingsError("A banned or required phrase is empty.\n  Leave it out, or give its words.")
         for banned in self.banned:
             if contains(self.prefix, banned):
                 raise SettingsError(
-                    f"The prefix {self.prefix} contains the banned phrase {banned}.\n  Drop one of them."
+                    f"The prefix {self.prefix} contains the banned phrase {banned}.\n  Remove one of them."
                 )
             for required in self.required:
                 if contains(required, banned):
                     raise SettingsError(
-                        f"The required phrase {required} contains the banned phrase {banned}.\n  Drop one of them."
+                        f"The required phrase {required} contains the banned phrase {banned}.\n  Remove one of them."
                     )
 
 

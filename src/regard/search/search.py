@@ -272,8 +272,8 @@ def _result(sentence: Sentence, rows: Iterable[_Row], settings: SearchSettings) 
     found = tuple([_hypothesis(sentence, row, settings) for row in rows if row[3] > -math.inf])
     if not found:
         raise RegardError(
-            "The model gives no probability to any sentence: its logits are -inf or not numbers.\n"
-            "  Its weights are damaged, or its training has diverged; train it again with a lower rate."
+            "The model assigns no probability to any sentence: its logits are -inf or NaN.\n"
+            "  Its weights are damaged, or its training has diverged; train it again with a lower learning rate."
         )
     return Result(request=sentence.request, hypotheses=found)
 

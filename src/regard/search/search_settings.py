@@ -42,5 +42,5 @@ class SearchSettings(Settings):
         if self.method in ("beam", "greedy"):
             for name in ("temperature", "top_k", "top_p", "seed"):
                 if getattr(self, name) != type(self).model_fields[name].default:
-                    raise ValueError(f"{name} belongs to method = 'sampling', and method is '{self.method}'.")
+                    raise ValueError(f"{name} applies only to method = 'sampling', but method is '{self.method}'.")
         return self

@@ -15,27 +15,30 @@ class Problem(Enum):
 
     NOT_UTF8 = ("not UTF-8", "Regard reads UTF-8. Convert the file, for example with: iconv -f LATIN1 -t UTF-8")
     UTF16 = ("UTF-16", "Regard reads UTF-8. Convert the file with: iconv -f UTF-16 -t UTF-8")
-    NUL = ("NUL byte", "Text has no such bytes: the file may be damaged, or not be text at all.")
-    TOO_LONG = ("line too long", "A line is one sentence or paragraph. Look whether the line ends are missing.")
-    EMPTY_FILE = ("empty file", "Regard expects text in every file.")
+    NUL = ("NUL byte", "Text files contain no NUL bytes. The file may be damaged, or may not be text.")
+    TOO_LONG = ("line too long", "A line should be one sentence or paragraph. Check whether line breaks are missing.")
+    EMPTY_FILE = ("empty file", "Every file must contain text.")
     DAMAGED = (
         "damaged compressed file",
-        "Fetch or make the file anew: it was cut off or changed after it was written.",
+        "The file was truncated or changed after it was written. Download or create it again.",
     )
     UNEQUAL = (
         "unequal line counts",
-        "Line-aligned files have the translation of every line in the line of that number.",
+        "In line-aligned files, each line is the translation of the line with the same number.",
     )
-    COLUMNS = ("wrong number of columns", "Expected are the source, a tab and the target; more columns need --columns.")
-    JSON = ("not the expected JSON", 'Expected is one object a line, such as {"en": "Hello.", "de": "Hallo."}')
-    DUPLICATE_KEY = ("duplicate key", "Each key stands once in an object, or it is unclear which value is meant.")
-    XML = ("broken XML", "Regard needs well-formed XML. Export the file anew, or mend that place.")
+    COLUMNS = (
+        "wrong number of columns",
+        "Expected: source, tab, target. If there are more columns, choose two with --columns.",
+    )
+    JSON = ("not the expected JSON", 'Expected one object per line, such as {"en": "Hello.", "de": "Hallo."}')
+    DUPLICATE_KEY = ("duplicate key", "An object may contain each key only once. Remove one of the two.")
+    XML = ("broken XML", "Regard needs well-formed XML. Export the file again, or correct this line.")
     ENTITIES = (
         "entity",
-        "For safety, Regard reads no XML that brings definitions of its own: remove the [...] and &...;",
+        "For safety, Regard does not read XML that defines its own entities: remove the [...] and &...;",
     )
-    PO = ("broken PO", "Regard needs a valid PO file. Look for what is wrong with: msgfmt --check")
-    NO_TRANSLATIONS = ("no translations", "A template (POT) holds only the source. Give the PO file of a language.")
+    PO = ("broken PO", "Regard needs a valid PO file. To see what is wrong, run: msgfmt --check")
+    NO_TRANSLATIONS = ("no translations", "A template (POT) contains only source text. Give the PO file of a language.")
     LANGUAGES = ("other languages", "Check --source and --target against the languages of the file.")
 
     def __init__(self, label: str, hint: str) -> None:
@@ -79,7 +82,7 @@ class BadInput:
         """A file is bad, from `line` on or as a whole: nothing more of it can be read."""
         place = f"{path}:{line}" if line else str(path)
         if not self.skip:
-            raise CorpusError(f"{place}: {what}\n  {problem.hint}{self._advice(path, 'the rest of such files')}")
+            raise CorpusError(f"{place}: {what}\n  {problem.hint}{self._advice(path, 'such files')}")
         self._count(problem, path, line or 1)
         self.given_up.append(f"{place}: {what}")
 
@@ -102,7 +105,7 @@ class BadInput:
         ]
 
     def _advice(self, path: Path, what: str) -> str:
-        skip = f"\n  To go on without {what}, give --skip-bad." if self.skip is False else ""
+        skip = f"\n  To skip {what}, give --skip-bad." if self.skip is False else ""
         check = self.check.replace("{path}", quote(str(path)))
         return f"{skip}\n  To list all problems: {check}" if check else skip
 

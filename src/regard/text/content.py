@@ -49,7 +49,7 @@ class Content:
         except UnicodeEncodeError as error:
             code = f"U+{ord(text[error.start]):04X}"
             raise TextError(
-                f"{self.path}: the translation contains the code point {code}, which is no character.\n"
+                f"{self.path}: the translation contains the code point {code}, which is not a character.\n"
                 "  Nothing has been written."
             ) from None
 
@@ -85,11 +85,11 @@ def _bytes(path: Path) -> bytes:
     if str(path) == "-":
         return sys.stdin.buffer.read()
     if path.is_dir():
-        raise TextError(f"{path}: this is a folder.\n  Name the files in it.")
+        raise TextError(f"{path}: this is a folder.\n  Give the files in it.")
     try:
         return b"".join(blocks(path))
     except DamagedFile as damage:
-        raise TextError(f"{path}: {damage}\n  Fetch or make the file anew.") from None
+        raise TextError(f"{path}: {damage}\n  Download or create the file again.") from None
 
 
 def _decoded(path: Path, raw: bytes, mark: bytes, encoding: str) -> Content:
@@ -106,7 +106,7 @@ def _decoded(path: Path, raw: bytes, mark: bytes, encoding: str) -> Content:
         ) from None
     if "\0" in text or not sound:
         raise TextError(
-            f"{path}: this is not a text in {encoding.upper()}.\n"
-            "  The file may be damaged, not be text at all, or be in another encoding; convert it to UTF-8."
+            f"{path}: this is not {encoding.upper()} text.\n"
+            "  The file may be damaged, may not be text, or may have another encoding. Convert it to UTF-8."
         )
     return Content(path=path, text=text, encoding=encoding, mark=mark)

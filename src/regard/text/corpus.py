@@ -70,7 +70,7 @@ def write(path: str | Path, pairs: Iterable[Pair], languages: Languages, *, form
     if chosen is None:
         raise _unknown(path, languages)
     if chosen.write is None:
-        raise CorpusError(f"{path}: Regard reads {chosen.name}, but does not write it.")
+        raise CorpusError(f"{path}: Regard reads the format {chosen.name}, but does not write it.")
     chosen.write(path, pairs, languages)
 
 
@@ -105,7 +105,7 @@ def _expanded(path: Path) -> tuple[list[Path], bool]:
         matched = [Path(name) for name in sorted(glob.glob(str(path), recursive=True))]  # noqa: PTH207
         files = [file for file in matched if file.is_file()]
         if not files:
-            raise CorpusError(f"{path}: no file fits this pattern.\n  Check the path and the pattern.")
+            raise CorpusError(f"{path}: no file matches this pattern.\n  Check the path and the pattern.")
         return files, True
     return [path], False
 
@@ -133,7 +133,7 @@ def _grouped(loose: list[Path], chosen: Format) -> list[Document]:
     """Documents of files whose names do not say the format that they were given as."""
     if len(loose) % chosen.files:
         raise CorpusError(
-            f"{loose[-1]}: a document of the format {chosen.name} is {chosen.files} files; given: {len(loose)}.\n"
+            f"{loose[-1]}: the format {chosen.name} needs {chosen.files} files per document; given: {len(loose)}.\n"
             "  Give the source file and the target file, in this order."
         )
     starts = range(0, len(loose), chosen.files)
@@ -149,20 +149,20 @@ def _missing(path: Path, languages: Languages) -> CorpusError:
 
 def _nothing_in(path: Path, files: list[Path], reading: Reading) -> CorpusError:
     names = ", ".join(file.name for file in files[:5]) + (", ..." if len(files) > 5 else "")
-    there = f"What is there: {names}." if files else "It is empty."
+    there = f"It contains: {names}." if files else "It is empty."
     return CorpusError(
-        f"{path}: there is no file here that Regard can read as {reading.languages}.\n"
+        f"{path}: Regard finds no file here that it can read as {reading.languages}.\n"
         f"  {there}\n  {_endings(reading.languages)}"
     )
 
 
 def _unknown(path: Path, languages: Languages) -> CorpusError:
     return CorpusError(
-        f"{path}: the name of this file does not say its format.\n  {_endings(languages)}\n"
-        f"  Or say the format: --format {'|'.join(formats())}"
+        f"{path}: the name of this file does not show its format.\n  {_endings(languages)}\n"
+        f"  Or give the format: --format {'|'.join(formats())}"
     )
 
 
 def _endings(languages: Languages) -> str:
     known = [ending for format_ in formats().values() for ending in endings(format_, languages)]
-    return f"Names end in {', '.join(sorted(known))}, each also with .gz, .xz or .zst."
+    return f"Names must end in {', '.join(sorted(known))}, optionally followed by .gz, .xz or .zst."

@@ -49,7 +49,7 @@ def blocks(path: Path, *, size: int = _BLOCK) -> Iterator[bytes]:
             yield block
     except _DAMAGE as error:
         cut_off = isinstance(error, EOFError)
-        how = "is cut off" if cut_off else f"is not a sound {path.suffix[1:]} file"
+        how = "is truncated" if cut_off else f"is not a valid {path.suffix[1:]} file"
         raise DamagedFile(f"the compressed file {how}, after {position:,} bytes of text.") from error
     except OSError as error:
         raise CorpusError(

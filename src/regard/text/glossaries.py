@@ -17,16 +17,17 @@ def read(path: Path) -> dict[str, str]:
         cells = [cell.strip() for cell in line.split("\t")]
         if len(cells) != 2 or not all(cells):
             raise TextError(
-                f"{path}:{number}: this is no entry of a glossary.\n"
-                "  Expected is a phrase of the source, a tab, and the phrase that it must become."
+                f"{path}:{number}: this line is not a glossary entry.\n"
+                "  Expected: a source phrase, a tab, and its translation."
             )
         source, target = cells
         if entries.setdefault(source, target) != target:
             raise TextError(
-                f"{path}:{number}: {source!r} is already to become {entries[source]!r}.\n  Say one phrase for each."
+                f"{path}:{number}: {source!r} already has the translation {entries[source]!r}.\n"
+                "  Give one translation per phrase."
             )
     if not entries:
         raise TextError(
-            f"{path}: this glossary is empty.\n  Expected are lines of two phrases with a tab between them."
+            f"{path}: this glossary is empty.\n  Expected on each line: a source phrase, a tab, and its translation."
         )
     return entries

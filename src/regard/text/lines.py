@@ -16,7 +16,7 @@ def encoded(text: str, path: Path, number: int) -> bytes:
         return text.encode()
     except UnicodeEncodeError as error:
         raise cannot_hold(
-            path, number, f"the code point U+{ord(text[error.start]):04X}, which is no character"
+            path, number, f"the code point U+{ord(text[error.start]):04X}, which is not a character"
         ) from None
 
 
@@ -34,6 +34,6 @@ def encoded_line(cells: Sequence[str], path: Path, number: int) -> bytes:
 def cannot_hold(path: Path, number: int, what: str) -> CorpusError:
     """The error for a pair that the format cannot hold."""
     return CorpusError(
-        f"{path}: pair {number:,} contains {what}, and this format cannot hold that.\n"
+        f"{path}: pair {number:,} contains {what}, which this format cannot store.\n"
         "  Clean the text first, or write it as JSONL. Nothing has been written."
     )

@@ -74,7 +74,7 @@ def text_of(element: etree._Element, hidden: Collection[str], path: Path, bad: B
     try:
         _collect(element, hidden, parts)
     except ValueError as error:
-        bad.line(Problem.ENTITIES, path, line_of(element), f"the entity {error} is not one that XML itself defines.")
+        bad.line(Problem.ENTITIES, path, line_of(element), f"the entity {error} is not predefined in XML.")
         return None
     text = "".join(parts)
     if len(text) > MAX_CHARACTERS:
@@ -97,7 +97,7 @@ def add_text(parent: etree._Element, tag: str, text: str, path: Path, number: in
     try:
         etree.SubElement(parent, tag).text = text
     except ValueError:
-        raise cannot_hold(path, number, "a control character or another that XML forbids") from None
+        raise cannot_hold(path, number, "a character that XML forbids") from None
 
 
 def _blocks(path: Path, bad: BadInput) -> Iterator[bytes]:

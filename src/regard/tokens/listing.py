@@ -35,7 +35,7 @@ def read_lines(content: bytes) -> list[str]:
     except UnicodeDecodeError as error:
         raise ModelFolderError(f"this is not UTF-8: {error.reason} at byte {error.start}.") from None
     if items.pop():
-        raise ModelFolderError("the last line has no end.")
+        raise ModelFolderError("the last line has no line break.")
     if len(set(items)) < len(items) or "" in items:
-        raise ModelFolderError("a line is empty or there twice.")
+        raise ModelFolderError("a line is empty or occurs twice.")
     return items

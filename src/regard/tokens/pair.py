@@ -120,8 +120,8 @@ def _read_description(files: Mapping[str, bytes]) -> _Description:
         raise _damaged(DESCRIPTION, "it has no format number")
     if version > _FORMAT:
         raise ModelFolderError(
-            f"{DESCRIPTION}: its format is {version}, and this Regard knows {_FORMAT}.\n"
-            "  A newer Regard wrote it: upgrade with pip install --upgrade regard."
+            f"{DESCRIPTION}: its format is {version}, but this version of Regard reads only {_FORMAT}.\n"
+            "  A newer version of Regard wrote it. Upgrade with: pip install --upgrade regard"
         )
     try:
         return _Description.read(table, where=DESCRIPTION)
@@ -153,11 +153,9 @@ def _load(name: str, part: _Part, files: Mapping[str, bytes]) -> Tokeniser:
 
 def _content(name: str, files: Mapping[str, bytes]) -> bytes:
     if name not in files:
-        raise ModelFolderError(
-            f"{name}: this file of the tokeniser is missing.\n  Copy the model folder again, with everything in it."
-        )
+        raise ModelFolderError(f"{name}: this tokeniser file is missing.\n  Copy the whole model folder again.")
     return files[name]
 
 
 def _damaged(name: str, what: str) -> ModelFolderError:
-    return ModelFolderError(f"{name}: {what}.\n  The file is damaged or was changed: copy the model folder again.")
+    return ModelFolderError(f"{name}: {what}.\n  The file is damaged or was changed. Copy the model folder again.")

@@ -122,7 +122,7 @@ def utf8(text: str) -> bytes:
     except UnicodeEncodeError as error:
         raise TextError(
             f"Character {error.start + 1} of {text[:40]!r} is half of a surrogate pair (U+{ord(text[error.start]):04X})"
-            ", which is not text.\n  Such halves come from a wrong decoding: read the text again as UTF-8 or UTF-16."
+            ", which is not text.\n  The text was decoded wrongly. Decode it again as UTF-8 or UTF-16."
         ) from None
 
 

@@ -60,9 +60,11 @@ class TokeniserSettings(Settings):
     def _protected_are_pieces(cls, protected: tuple[str, ...]) -> tuple[str, ...]:
         for string in protected:
             if _RESERVED.fullmatch(string):
-                raise ValueError(f"{string!r} cannot be protected; it is the name of a special piece.")
+                raise ValueError(f"{string!r} cannot be protected; it is the name of a special token.")
             if not string or " " in string or SPACE in string or normalise(string) != string:
-                raise ValueError(f"{string!r} cannot be a piece; it has a space or is not in normal form.")
+                raise ValueError(
+                    f"{string!r} cannot be a token; it contains a space or is not in Unicode normal form NFC."
+                )
         return protected
 
     @model_validator(mode="after")

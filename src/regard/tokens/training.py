@@ -62,7 +62,9 @@ def spread(count: int, limit: int) -> int:
 
 def _trained(side: Side, texts: list[str], settings: TokeniserSettings, name: str) -> Tokeniser:
     if not texts:
-        raise TextError(f"There is no text for the tokeniser of {name}.\n  Give at least one line that is not empty.")
+        raise TextError(
+            f"The tokeniser of {name} has no text to train on.\n  Give at least one line that is not empty."
+        )
     protected = protected_strings(
         texts, literals=settings.protected, patterns=settings.patterns, limit=settings.patterns_limit
     )

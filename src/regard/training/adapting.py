@@ -53,8 +53,8 @@ def _settings(description: modelfolder.Description, changed: Mapping[str, Any]) 
 def _refuse(name: str, table: str, asked: Mapping[str, Any], own: Mapping[str, Any]) -> None:
     for key, value in asked.items():
         if value != own.get(key):
-            has = f"has {own[key]!r}" if key in own else "does not say what it has"
+            has = f"has {own[key]!r}" if key in own else "does not set it"
             raise SettingsError(
-                f"{table}.{key} = {value!r}: the model {name}, which is adapted, {has}.\n"
-                f"  It keeps its size and its tokeniser: leave {table}.{key} out, or train a new model without --from."
+                f"{table}.{key} = {value!r}: the model {name}, which this run adapts, {has}.\n"
+                f"  Adapting keeps the size and the tokeniser: leave {table}.{key} out, or train without --from."
             )

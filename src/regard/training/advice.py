@@ -30,9 +30,9 @@ _SIZES = (
 )
 _FEW = 5_000
 _KINDS = {
-    "characters": "the {} is single words, which are best spelt character by character",
-    "words": "the {} is made of few strings between spaces that come again and again, so each becomes a token",
-    "split": "the {} is split into subwords already (@@), so the strings between spaces become tokens",
+    "characters": "the {} is single words, so each character becomes a token",
+    "words": "the {} has few distinct words, so each word becomes a token",
+    "split": "the {} is already split into subwords (@@), so each of these becomes a token",
 }
 
 
@@ -71,18 +71,22 @@ def advise(
     """What to train on so many pairs whose sides are like this; sentences, where nothing is known of them."""
     size = next(size for size in _SIZES if pairs < size.below)
     reasons = [
-        f"{pairs:,} pairs: the preset {size.preset}, since a larger model would learn them by heart"
+        f"{pairs:,} pairs: the preset {size.preset}, because a larger model would memorise them"
         if size.preset != "base"
-        else f"{pairs:,} pairs are enough for the paper's base model; try big if the machine allows it",
-        f"dropout {size.dropout}: the fewer the pairs, the more of it",
+        else f"{pairs:,} pairs are enough for the paper's base model; try big if your machine is fast enough",
+        f"dropout {size.dropout}: the fewer the pairs, the higher the dropout",
     ]
     known = _shipped_for(languages) if languages and pairs < _FEW else None
     if pairs < _FEW:
-        adapt = f"the model {known}, which knows it: --from {known}" if known else "a model that knows it: --from MODEL"
-        reasons.append(f"so few pairs teach little of a language: find more, or adapt {adapt}")
+        adapt = (
+            f"the model {known}, which knows these languages: --from {known}"
+            if known
+            else "an existing model: --from MODEL"
+        )
+        reasons.append(f"so few pairs are not enough to learn a language: find more, or adapt {adapt}")
     kinds = [_kind(side) for side in (source, target)]
     if kinds == ["subwords", "subwords"]:
-        reasons.append(f"a vocabulary of {size.vocabulary:,} subwords, so that each is seen often enough to be learnt")
+        reasons.append(f"a vocabulary of {size.vocabulary:,} subwords, so that each occurs often enough to be learned")
     for kind, side, name in zip(kinds, (source, target), ("source", "target"), strict=True):
         if kind != "subwords":
             reasons.append(_KINDS["split" if side and side.split_already else kind].format(name))
@@ -96,8 +100,8 @@ def suitable_vocabulary(count: int, own: int) -> tuple[int, str] | None:
     size = next(size for size in _SIZES if count < size.below)
     if count >= largest or size.vocabulary >= own:
         return None
-    reason = f"{count:,} pairs: a vocabulary of {size.vocabulary:,}, since the preset's {own:,} is for more text"
-    return size.vocabulary, f"{reason}; --set tokeniser.vocabulary={own} takes the preset's"
+    reason = f"{count:,} pairs: a vocabulary of {size.vocabulary:,}, because the preset's {own:,} needs more text"
+    return size.vocabulary, f"{reason}; --set tokeniser.vocabulary={own} restores the preset's"
 
 
 def warnings(training: TrainingSettings) -> list[str]:
@@ -105,7 +109,7 @@ def warnings(training: TrainingSettings) -> list[str]:
     steps, warmup = training.steps, training.warmup
     if training.schedule == "constant" or warmup <= steps:
         return []
-    low = f"Warning: {steps:,} steps are fewer than the {warmup:,} of the warm-up, so the learning rate stays low."
+    low = f"Warning: {steps:,} steps are fewer than the {warmup:,} warm-up steps, so the learning rate stays low."
     mend = f"Train for more steps, or shorten the warm-up: --set training.warmup={max(1, steps // 4)}"
     return [f"{low}\n  {mend}"]
 

@@ -84,7 +84,7 @@ class Checkpoints:
             try:
                 progress = _checked(place, (WEIGHTS, OPTIMISER))
             except CheckpointError as error:
-                say(f"{error}\n  Going on from the one before.")
+                say(f"{error}\n  Regard resumes from the checkpoint before it.")
                 continue
             return progress, load_file(place / WEIGHTS), load_file(place / OPTIMISER)
         return None
@@ -96,7 +96,7 @@ class Checkpoints:
             try:
                 _checked(place, (WEIGHTS,))
             except CheckpointError as error:
-                say(f"{error}\n  It is left out of the mean.")
+                say(f"{error}\n  The averaged weights leave it out.")
                 continue
             found.insert(0, place / WEIGHTS)
             if len(found) == count:
@@ -109,7 +109,7 @@ class Checkpoints:
         try:
             return _checked(place, (WEIGHTS,)), place / WEIGHTS
         except CheckpointError as error:
-            say(f"{error}\n  There is no best model, then.")
+            say(f"{error}\n  So there is no best model.")
             return None
 
     def prune(self, *, keep: int) -> None:
@@ -145,12 +145,12 @@ def _checked(place: Path, names: Sequence[str]) -> Progress:
         table: Any = json.loads((place / DESCRIPTION).read_bytes())
         description = _Description.read(table, where=str(place / DESCRIPTION))
     except (OSError, ValueError, TypeError, SettingsError):
-        raise CheckpointError(f"{place / DESCRIPTION}: this checkpoint is damaged: it cannot be read.") from None
+        raise CheckpointError(f"{place / DESCRIPTION}: this checkpoint is damaged: the file cannot be read.") from None
     for name in names:
         if not (place / name).is_file():
             raise CheckpointError(f"{place / name}: this checkpoint is damaged: the file is missing.")
         if _sha256(place / name) != description.files.get(name):
-            raise CheckpointError(f"{place / name}: this checkpoint is damaged: its hash is not the one it had.")
+            raise CheckpointError(f"{place / name}: this checkpoint is damaged: the hash of the file differs.")
     return description.progress
 
 

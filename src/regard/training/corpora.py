@@ -69,7 +69,7 @@ def make_corpora(recipe: Recipe, around: Surroundings, tokenisers: Tokenisers) -
         source = recipe.source(recipe.data.valid)
         source = source.model_copy(update={"cleaning": recipe.cleaning.model_copy(update=_LENIENT)})
         valid = around.first_then_all(lambda: prepare(source, tokenisers, cache_folder()))
-        sentence = f"Validation is on the {len(valid):,} pairs of {recipe.data.valid}."
+        sentence = f"Validation uses the {len(valid):,} pairs of {recipe.data.valid}."
         return Corpora(corpus, _held_out(recipe, around, tokenisers, valid, source), sentence)
     rest, held = hold_out(corpus, count=_how_many(recipe, corpus), seed=recipe.training.seed)
     if not len(rest):
@@ -78,8 +78,8 @@ def make_corpora(recipe: Recipe, around: Surroundings, tokenisers: Tokenisers) -
             "  Give a validation file: --valid FILE"
         )
     sentence = (
-        f"There is no validation file, so {len(held):,} pairs, and all others with the same source, "
-        "were held out of the training data."
+        f"No validation file was given, so Regard holds out {len(held):,} pairs of the training data, "
+        "and all other pairs with the same sources."
     )
     source = recipe.source(*recipe.data.files, *recipe.data.old)
     return Corpora(rest, _held_out(recipe, around, tokenisers, held, source), sentence)
@@ -106,8 +106,8 @@ def _warn_of_test_sets(recipe: Recipe, around: Surroundings) -> None:
     names, beside_training = named_like_test_sets(data.files, reading, format=data.format)
     if names and beside_training:
         around.journal.say(
-            f"Warning: {', '.join(names)} are named like test or validation sets, and are trained on.\n"
-            "  If they are, stop here, and name the training files alone."
+            f"Warning: {', '.join(names)} are named like test or validation sets, but training uses them.\n"
+            "  If they are test sets, stop this run and give only the training files."
         )
 
 

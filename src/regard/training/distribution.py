@@ -95,9 +95,9 @@ def card_for(number: int, *, processes: int, cards: int) -> torch.device:
     """The card of process `number` of so many on this machine."""
     if processes > cards:
         raise SettingsError(
-            f"torchrun has started {processes} processes on this machine, and PyTorch sees {_so_many(cards)} here.\n"
-            f"  Each process needs its own card: start torchrun with at most {cards} processes, or make more cards "
-            "visible (CUDA_VISIBLE_DEVICES)."
+            f"torchrun has started {processes} processes on this machine, but PyTorch sees {_so_many(cards)}.\n"
+            f"  Each process needs its own GPU: start torchrun with at most {cards} processes, or make more GPUs visible "
+            "(CUDA_VISIBLE_DEVICES)."
         )
     return torch.device("cuda", number)
 

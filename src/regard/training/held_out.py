@@ -80,8 +80,8 @@ class HeldOut:
                 file.write(json.dumps({"ids": mark, "pairs": list(found.values())}, ensure_ascii=False).encode())
         else:
             self._say(
-                f"Warning: {len(wanted) - len(found):,} of {len(wanted):,} validation pairs are no longer in the files "
-                "that they came from. They are scored against what the tokeniser has left of their text."
+                f"Warning: {len(wanted) - len(found):,} of {len(wanted):,} validation pairs are no longer in their "
+                "files. Their references are decoded from tokens and may differ from the original text."
             )
         return [found.get(number) or self._decoded(*ids) for number, ids in enumerate(wanted)]
 

@@ -28,7 +28,7 @@ class _Owner(NamedTuple):
     machine: str
 
     def __str__(self) -> str:
-        return f"process {self.process} on the machine {self.machine}"
+        return f"process {self.process} on {self.machine}"
 
 
 @contextmanager
@@ -40,7 +40,7 @@ def locked(folder: Path) -> Iterator[None]:
         file = _take(folder / LOCK)
     except OSError as error:
         raise TrainingError(
-            f"{folder}: this folder cannot be written to: {error.strerror}.\n  Choose another --out."
+            f"{folder}: Regard cannot write to this folder: {error.strerror}.\n  Choose another --out."
         ) from None
     try:
         yield
@@ -72,13 +72,13 @@ def _lock(file: int, path: Path) -> None:
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
-        raise _held(path, _owner(path), "Wait until it has ended, or stop it") from None
+        raise _held(path, _owner(path), "Wait until it ends, or stop it") from None
     except OSError:  # this file system has no locks
         owner = _owner(path)
         if owner and owner.machine != socket.gethostname():
             raise _held(path, owner, f"If it has ended, delete {path}") from None
         if owner and _is_alive(owner.process):
-            raise _held(path, owner, "Wait until it has ended, or stop it") from None
+            raise _held(path, owner, "Wait until it ends, or stop it") from None
 
 
 def _held(path: Path, owner: _Owner | None, advice: str) -> TrainingError:

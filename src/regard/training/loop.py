@@ -143,7 +143,9 @@ class Trainer:
         (number, update, tokens, place), self._begun = self._begun, None
         self._norm, self._agreed = update.norm, _Flags(*update.flags)
         if not update.made:
-            self.journal.say(f"Step {number}: the gradient's norm is {update.norm}, so no update was made ({place}).")
+            self.journal.say(
+                f"Step {number}: the norm of the gradient is {update.norm}, so this update was skipped ({place})."
+            )
             self.progress = self.progress.model_copy(update={"skipped": self.progress.skipped + 1})
         self._bad = 0 if update.made else self._bad + 1
         self._window.add(update, tokens)
@@ -188,7 +190,7 @@ class Trainer:
         patience = self.validation.patience
         if patience is None or self.progress.waited < patience:
             return True
-        self.journal.say(f"The validation loss has not fallen for {patience} validations: training ends here.")
+        self.journal.say(f"The validation loss has not fallen for {patience} validations, so training ends.")
         return False
 
     def _is_time_to_save(self) -> bool:
@@ -239,11 +241,11 @@ class Trainer:
             if self._failures >= _FAILURES:
                 raise TrainingError(
                     f"{self.checkpoints.folder}: {_FAILURES} checkpoints in a row could not be written: {why}.\n"
-                    "  The last good one is still there. Make room on the disk, and go on with --resume."
+                    "  The last good checkpoint is intact. Free some disk space, then continue with --resume."
                 ) from None
             self.journal.say(
                 f"Step {step}: the checkpoint could not be written: {why}.\n"
-                "  The last good one is still there, and training goes on. Make room on the disk."
+                "  The last good checkpoint is intact, and training continues. Free some disk space."
             )
             return
         self._failures = 0
@@ -256,13 +258,13 @@ class Trainer:
         failed, factor, skipped = self.progress.step, self.progress.rate_factor * _LOWER, self.progress.skipped
         if factor < _LOWEST or not self.resume():
             raise TrainingError(
-                f"step {failed}: the gradient was not a number for {_BAD_STEPS} steps in a row, and going back to a "
-                "checkpoint with a lower rate has not helped or was not possible.\n"
+                f"step {failed}: the gradient was NaN or infinite for {_BAD_STEPS} steps in a row. Restarting from a "
+                "checkpoint with a lower learning rate did not help or was not possible.\n"
                 "  Lower the rate or clip gradients: --set training.peak_rate=0.0003 --set training.gradient_clip=1.0\n"
-                "  And look at the data: regard check"
+                "  Also check the data: regard check"
             )
         self.progress = self.progress.model_copy(update={"rate_factor": factor, "skipped": skipped})
-        self.journal.say(f"Back to step {self.progress.step}, and on with {factor:g} times the rate.")
+        self.journal.say(f"Restarting from step {self.progress.step} with {factor:g} times the learning rate.")
 
     def _log(self, now: float) -> None:
         self._settle()

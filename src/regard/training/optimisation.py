@@ -204,13 +204,13 @@ class Optimisation:
                 raise
             self._compiled._compiled_call_impl, self._compiled = None, None  # noqa: SLF001
             told = f"{type(error).__name__}: {error}".split("\n")[0]
-            self.say(f"Compiling did not work here ({told}). Training goes on without it, more slowly.")
+            self.say(f"Compilation failed ({told}). Training continues without it, more slowly.")
             self.adam.zero_grad()
             self._gradients_or_more_parts(batch)
 
     def _capture_no_more(self, error: NotCapturedError) -> None:
         """From now on the processor starts kernel after kernel."""
-        self.say(f"A step could not be captured ({error}). Training goes on without that, more slowly.")
+        self.say(f"Capturing a CUDA graph failed ({error}). Training continues without it, more slowly.")
         self.captures = None
         self.adam.__dict__.pop("found_inf", None)  # a tensor of the step that failed
         self.adam.zero_grad()
@@ -275,7 +275,7 @@ class Optimisation:
             self.parts = self.settings.parts
             self._recapture()
             again = "as a whole" if self.parts == 1 else f"in {self.parts} parts"
-            self.say(f"There was enough memory for {self._enough} steps: a batch is computed {again} again.")
+            self.say(f"Memory was sufficient for {self._enough} steps, so batches are computed {again} again.")
             self._good, self._enough = 0, 2 * self._enough
 
     def _recapture(self) -> None:
@@ -290,8 +290,8 @@ class Optimisation:
         self._good = 0
         if self.parts >= rows:
             raise TrainingError(
-                "the GPU has not enough memory for a single row.\n"
+                "the GPU does not have enough memory for a single row.\n"
                 "  Choose a smaller preset, or shorter rows: --set training.row_lengths=[64,128]"
             )
         self.parts *= 2
-        self.say(f"The GPU's memory is too small for a whole batch: it is computed in {self.parts} parts.")
+        self.say(f"A whole batch does not fit into GPU memory, so it is computed in {self.parts} parts.")

@@ -88,7 +88,7 @@ def read_file(path: Path) -> tuple[str | None, Tables]:
     preset = tables.pop("extends", None)
     for name, table in tables.items():
         if not isinstance(table, dict):
-            raise SettingsError(f"{path}: {name} = {table!r} must stand in a table, such as [training].")
+            raise SettingsError(f"{path}: {name} = {table!r} must be inside a table, such as [training].")
     if preset is not None and preset not in presets.names():
         raise SettingsError(f"{path}: extends = {preset!r}: {nearest(str(preset), presets.names())}")
     return preset, tables
@@ -110,7 +110,7 @@ def put_together(layers: Sequence[Tables], *, where: str, malformed: Sequence[st
     except SettingsError as error:
         raise SettingsError(f"{error}{listed}") from None
     if malformed:
-        raise SettingsError(f"{where}: these settings are not right:{listed}")
+        raise SettingsError(f"{where}: these settings are invalid:{listed}")
     return recipe
 
 
@@ -131,7 +131,7 @@ def with_paths(tables: Tables, languages: Mapping[str, Any]) -> Tables:
 def _whole(path: str, codes: Mapping[str, str]) -> str:
     for key, code in codes.items():
         if f"{{{key}}}" in path and not code:
-            raise SettingsError(f"{path}: the {key} language is not said.\n  Say it: --{key} CODE")
+            raise SettingsError(f"{path}: the {key} language is unknown.\n  Give it: --{key} CODE")
         path = path.replace(f"{{{key}}}", code)
     return str(Path(os.environ.get("REGARD_DATA", "")) / path)
 
@@ -144,7 +144,7 @@ def parsed(settings: Sequence[str]) -> tuple[Tables, list[str]]:
         path, equals, value = setting.partition("=")
         table, dot, name = path.strip().partition(".")
         if not (equals and dot and table and name):
-            malformed.append(f"--set {setting}: this is not of the form table.key=value, such as training.steps=1000")
+            malformed.append(f"--set {setting}: expected the form table.key=value, such as training.steps=1000")
             continue
         try:
             parsed = tomllib.loads(f"value = {value}")["value"]

@@ -41,8 +41,8 @@ def has_begun(out: Path) -> bool:
         return True
     if (out / modelfolder.DESCRIPTION).exists():
         raise TrainingError(
-            f"{out}: there is a model in this folder already, and no checkpoint to go on from.\n"
-            "  Nothing is overwritten: choose another --out."
+            f"{out}: this folder already contains a model, but no checkpoint to resume from.\n"
+            "  Regard overwrites nothing: choose another --out."
         )
     return False
 
@@ -96,8 +96,8 @@ def changed(work: Path, given: Tables, preset: str | None, malformed: Sequence[s
     if problems:
         listed = "\n".join(f"  {problem}" for problem in problems)
         raise SettingsError(
-            f"--resume: these settings differ from those that this run began with.\n{listed}\n"
-            "  Leave them out to go on, or choose another --out for a new run. What may change: --steps, --minutes, "
+            f"--resume: these settings differ from those at the start of this run.\n{listed}\n"
+            "  Leave them out to continue, or choose another --out for a new run. You may change: --steps, --minutes, "
             "checkpoints, validation, [test]."
         )
     return now
@@ -116,15 +116,15 @@ def check_data(recipe: Recipe, around: Surroundings, corpora: Corpora, *, accept
         then = began.get(kind, identity)
         if then == identity:
             continue
-        told = f"the {kind} data are not those that this run began with: {_told(then)} then, {_told(identity)} now."
+        told = f"the {kind} data differ from those at the start of this run: {_told(then)} then, {_told(identity)} now."
         if not accept:
             raise TrainingError(
-                f"{around.out}: {told}\n  Put the old data back and go on, choose another --out for a new run, "
-                "or go on with the new data: --resume --changed-data"
+                f"{around.out}: {told}\n  Restore the old data, choose another --out for a new run, "
+                "or continue with the new data: --resume --changed-data"
             )
         around.journal.say(
-            f"Warning: {told} Losses and scores before and after do not compare. Where no validation file is given, "
-            "pairs that were trained on before may now be validated on."
+            f"Warning: {told} Losses and scores before and after are not comparable. Without a validation file, "
+            "validation may now use pairs that the model was trained on."
         )
     if began | now != began:
         _write(around.work / BEGAN, began | now)
@@ -183,8 +183,8 @@ def _read_began(work: Path) -> dict[str, Any]:
         return {}
     except ValueError:
         raise TrainingError(
-            f"{work / BEGAN}: this file is damaged, so the data cannot be compared with those of the beginning.\n"
-            "  Delete it to go on without comparing."
+            f"{work / BEGAN}: this file is damaged, so Regard cannot check that the data are the same.\n"
+            "  Delete it to continue without comparing."
         ) from None
     return table
 

@@ -73,7 +73,7 @@ def run(recipe: Recipe, around: Surroundings, *, reasons: list[str], resume: boo
     )
     trainer = _trainer(recipe, around, model, settings, corpora, precision, kind)
     if resume and trainer.resume():
-        around.journal.say(f"Going on after step {trainer.progress.step:,}.")
+        around.journal.say(f"Resuming after step {trainer.progress.step:,}.")
     if not trainer.run(validation.look):
         return False
     if around.processes.first:
@@ -143,7 +143,7 @@ def _check_disk(folder: Path, model: Model[Any, Any], recipe: Recipe) -> None:
     free = shutil.disk_usage(folder).free
     if free < needed:
         raise TrainingError(
-            f"{folder}: there are {free / 2**30:.1f} GiB free on this disk, and checkpoints need "
-            f"{needed / 2**30:.1f} GiB.\n  Make room, choose another --out, or keep fewer: "
+            f"{folder}: this disk has {free / 2**30:.1f} GiB of free space, but checkpoints need "
+            f"{needed / 2**30:.1f} GiB.\n  Free some disk space, choose another --out, or keep fewer checkpoints: "
             "--set training.averaged_checkpoints=3"
         )

@@ -102,8 +102,8 @@ def _recipe(
     work, begun = folder / "training", has_begun(folder)
     if begun and not goes_on:
         raise TrainingError(
-            f"{folder}: there is a training run in this folder already.\n"
-            "  Go on with it by --resume, or choose another --out."
+            f"{folder}: this folder already contains a training run.\n"
+            "  Continue it with --resume, or choose another --out."
         )
     named, tables = read_file(Path(recipe)) if recipe else (None, {})
     from_options, malformed = parsed(settings)
@@ -139,8 +139,8 @@ def _check_data(data: dict[str, Any]) -> None:
     missing = [name for name in ("files", "source", "target") if not data.get(name)]
     if missing:
         raise SettingsError(
-            f"the training data are not complete: {', '.join(missing)} missing.\n"
-            "  Name files of sentence pairs, --source and --target, or a recipe that has them in its [data] table."
+            f"the training data are incomplete: {', '.join(missing)} missing.\n"
+            "  Give files of sentence pairs, --source and --target, or a recipe with a [data] table."
         )
 
 
@@ -150,7 +150,7 @@ def _automatic(data: DataSettings) -> tuple[str, Tables, list[str]]:
         return (
             "adapt",
             {},
-            [f"The model {data.adapt} is adapted: a low rate that stays, and its own tokeniser and size."],
+            [f"Adapting the model {data.adapt}: a low, constant learning rate, with its own tokeniser and size."],
         )
     text = _gathered(data)
     source, target = text.statistics()

@@ -145,8 +145,8 @@ def format_of(path: Path) -> Format:
     found = documents.by_path(path)
     if found is None:
         raise TextError(
-            f"{path}: the ending of this name is not that of a document.\n"
-            f"  Say its format with --format: {', '.join(documents.formats())}."
+            f"{path}: this name does not end like that of a document.\n"
+            f"  Give its format with --format: {', '.join(documents.formats())}."
         )
     return found
 
@@ -226,7 +226,7 @@ def _check_lengths(content: Content, document: Document) -> None:
     for segment in document.segments:
         if len(segment.source) > MAX_CHARACTERS:
             what = f"this segment is longer than {MAX_CHARACTERS:,} characters."
-            raise content.wrong(segment.line, what, "Look whether the file is in the format that it is read in.")
+            raise content.wrong(segment.line, what, "Check whether the file has the right format.")
 
 
 def _verify(
@@ -246,7 +246,7 @@ def _verify(
     sound = sound and all(after.segments[number].target or not format_.bilingual for number in translations)
     if not sound or (not translations and written != content.text):
         raise TextError(
-            f"{content.path}: read again, the translated document would have {len(after.segments)} segments; "
-            f"it has {len(before.segments)}, or they are others.\n  Nothing has been written. "
-            "Look for a translation that the format takes for its own marks, and report this file."
+            f"{content.path}: the translated document would not have the same segments as the original: "
+            f"{len(after.segments)} instead of {len(before.segments)}, or with other text.\n"
+            "  Nothing has been written. A translation may contain markup of this format. Please report this file."
         )

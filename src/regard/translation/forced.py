@@ -91,8 +91,8 @@ def aligning(model: Model[Any, Any]) -> dict[AttentionName, Observable]:
     over_source = {name: attention for name, attention in model.attentions().items() if name.kind == "decoder-source"}
     if not over_source:
         raise SettingsError(
-            "alignment: this model has no attention over the source, from which words could be aligned.\n"
-            "  Translate without alignment, or use a model that attends, such as a Transformer."
+            "alignment: this model has no attention over the source, so Regard cannot align words.\n"
+            "  Translate without alignment, or use a model with attention, such as a Transformer."
         )
     return {name: over_source[name] for name in sorted(over_source)[-max(1, len(over_source) // 3) :]}
 

@@ -25,7 +25,7 @@ class Glossary:
             phrase, wanted = normalise(source), normalise(target)
             if not phrase or not wanted:
                 raise SettingsError(
-                    f"glossary: {source!r} -> {target!r} has an empty side.\n  Say both phrases, or drop the entry."
+                    f"glossary: {source!r} -> {target!r} has an empty side.\n  Give both phrases, or remove the entry."
                 )
             (self._any_case if phrase == phrase.lower() else self._exact)[phrase] = wanted
         self._pattern = _pattern([*self._exact], [*self._any_case])

@@ -131,14 +131,14 @@ class Texts:
 def strings(texts: Any) -> Iterator[str]:
     """The texts one by one. What is not a text, or not several, is refused."""
     if isinstance(texts, bytes | bytearray) or not isinstance(texts, Iterable):
-        raise TextError(f"{_named(texts)} cannot be translated.\n  Give a string, or several in a list.")
+        raise TextError(f"{_named(texts)} cannot be translated.\n  Give a string or a list of strings.")
     return _checked(texts)
 
 
 def _checked(texts: Iterable[Any]) -> Iterator[str]:
     for number, text in enumerate(texts):
         if not isinstance(text, str):
-            raise TextError(f"text {number}: {_named(text)} cannot be translated.\n  Give strings.")
+            raise TextError(f"text {number}: {_named(text)} cannot be translated.\n  Give a list of strings.")
         yield text
 
 

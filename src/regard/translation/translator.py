@@ -63,7 +63,7 @@ class Translator:
                 "No model was given.\n  Give the path of a model folder, or of several for an ensemble."
             )
         if split_over < 1:
-            raise SettingsError(f"split_over = {split_over}: it must be 1 word or more.")
+            raise SettingsError(f"split_over = {split_over}: this must be at least 1 word.")
         refuse_after_fork()
         self._options = {"device": device, "engine": engine, "split_over": split_over}
         self.folder = shipped.find(paths[0])
@@ -184,10 +184,10 @@ class Translator:
         """
         refuse_after_fork()
         if window < 1:
-            raise SettingsError(f"window = {window}: it must be 1 text or more.")
+            raise SettingsError(f"window = {window}: this must be at least 1 text.")
         if prefix and self.tokenisers.reversed:
             raise SettingsError(
-                "prefix: this model writes its texts from their ends, so it cannot go on from a beginning.\n"
+                "prefix: this model generates text from its end, so it cannot continue a prefix.\n"
                 "  Translate without a prefix."
             )
         if alignment:
@@ -226,7 +226,9 @@ class Translator:
 
         refuse_after_fork()
         if len(self.models) > 1:
-            raise SettingsError("an ensemble cannot be looked into.\n  Load one of its models alone, and look at that.")
+            raise SettingsError(
+                "Regard cannot show the attention of an ensemble.\n  Load one of its models alone, and look at that."
+            )
         with self.loaded.lock:
             return look(
                 self.model,
@@ -294,12 +296,13 @@ def _load(folders: tuple[Path, ...], device: torch.device) -> Loaded:
     for folder, member, own in zip(folders, members, tokenisers, strict=True):
         if own.hash != tokenisers[0].hash:
             raise ModelFolderError(
-                f"{folder} and {folders[0]} have different tokenisers, so they make no ensemble.\n"
+                f"{folder} and {folders[0]} have different tokenisers, so they cannot form an ensemble.\n"
                 "  Train all members on the same data with the same tokeniser settings; only the seed may differ."
             )
         if member.description.languages != members[0].description.languages:
             raise ModelFolderError(
-                f"{folder} translates {_named(member)}, and {folders[0]} {_named(members[0])}: they make no ensemble.\n"
+                f"{folder} translates {_named(member)}, and {folders[0]} {_named(members[0])}, "
+                "so they cannot form an ensemble.\n"
                 "  Give models for the same two languages."
             )
     return Loaded(folders=folders, members=members, tokenisers=tokenisers[0], device=device)
@@ -352,7 +355,7 @@ def _taken(texts: Iterator[str], window: int) -> tuple[list[str], Exception | No
 def _paired(sources: Iterable[str], targets: Iterable[str]) -> Iterator[tuple[str, str]]:
     """Each source with its target; unequal numbers are told before anything is computed, where both are known."""
     if isinstance(sources, Sequence) and isinstance(targets, Sequence) and len(sources) != len(targets):
-        raise TextError(f"{len(sources)} sources and {len(targets)} targets were given.\n  Give one target each.")
+        raise TextError(f"{len(sources)} sources and {len(targets)} targets were given.\n  Give one target per source.")
     return _strictly_paired(sources, targets)
 
 
@@ -360,5 +363,5 @@ def _strictly_paired(sources: Iterable[str], targets: Iterable[str]) -> Iterator
     for number, (source, target) in enumerate(zip_longest(sources, targets)):
         if source is None or target is None:
             more, fewer = ("targets", "sources") if source is None else ("sources", "targets")
-            raise TextError(f"There are only {number} {fewer}, and more {more}.\n  Give one target each.")
+            raise TextError(f"There are only {number} {fewer}, but more {more}.\n  Give one target per source.")
         yield source, target

@@ -1,9 +1,9 @@
 // One head, large: as a heat map and as lines between words; what a word looks at, and what looks at it.
 
 const ABOUT = {
-  "encoder": ["Each word of the source (ROWS) looks at all words of the source (COLUMNS).", "looks at", "is looked at by"],
-  "decoder": ["While the decoder says a word (ROWS), it looks at what it has said before (COLUMNS).", "was said looking at", "was looked at for"],
-  "decoder-source": ["While the decoder says a word (ROWS), it looks at the words of the source (COLUMNS).", "was said looking at", "was looked at for"],
+  "encoder": ["Each source word (ROWS) attends to all source words (COLUMNS).", "attends to", "is attended to by"],
+  "decoder": ["While the decoder generates a word (ROWS), it attends to the words that it has generated (COLUMNS).", "attends to", "is attended to by"],
+  "decoder-source": ["While the decoder generates a word (ROWS), it attends to the source words (COLUMNS).", "attends to", "is attended to by"],
 };
 const stage = document.getElementById("stage"), told = document.getElementById("told");
 const shown = () => weightsOf(attentionOf(state.kind, state.layer), state.head, state.unit);
@@ -16,7 +16,7 @@ function drawLarge() {
   const name = nameOf(state.kind, state.layer, state.head);
   const what = state.head < 0 ? `the mean of the heads of layer ${state.layer}` : `layer ${state.layer}, head ${state.head}`;
   document.getElementById("large-name").replaceChildren(element("code", {}, name), ` ${what}`);
-  document.getElementById("large-about").textContent = off.has(name) ? "This head was switched off: it looked at nothing."
+  document.getElementById("large-about").textContent = off.has(name) ? "This head was switched off, so it has no weights."
     : ABOUT[state.kind][0].replace("ROWS", state.view === "heat" ? "rows" : "left").replace("COLUMNS", state.view === "heat" ? "columns" : "right");
   stage.replaceChildren();
   stage.className = `stage ${state.view}`;
@@ -32,7 +32,7 @@ function tell(row, column) {
   const quoted = text => element("b", {}, `“${text}”`);
   if (row !== null && column !== null)
     told.replaceChildren(quoted(rowLabels()[row]), ` ${looks} `, quoted(columnLabels()[column]), ` with ${percent(weights.values[row * weights.columns + column])}. `,
-      `In all: ${best(rowOf(weights, row), columnLabels())}.`);
+      `All weights: ${best(rowOf(weights, row), columnLabels())}.`);
   else if (row !== null) told.replaceChildren(quoted(rowLabels()[row]), ` ${looks} ${best(rowOf(weights, row), columnLabels())}.`);
   else if (column !== null) told.replaceChildren(quoted(columnLabels()[column]), ` ${looked} ${best(columnOf(weights, column), rowLabels())}.`);
   else told.textContent = state.view === "heat" ? "Point at a square, or use the arrow keys." : "Point at a word on either side.";
@@ -47,7 +47,7 @@ function textWidth(labels, size) {
 function drawHeat() {
   const weights = shown(), { rows, columns } = weights;
   const canvas = element("canvas", { tabindex: "0", role: "application", "aria-roledescription": "heat map", "aria-describedby": "told",
-    "aria-label": `${rows} words look at ${columns}. Arrow keys move, Enter looks the word up.` });
+    "aria-label": `Attention of ${rows} words to ${columns} words. Arrow keys move, Enter selects the word as query.` });
   stage.append(canvas);
   const roomy = Math.max(rows, columns) <= 40, size = roomy ? 14 : 11;
   const left = Math.min(150, textWidth(rowLabels(), size) + 14), slant = Math.min(150, textWidth(columnLabels(), size));
@@ -130,8 +130,8 @@ const SVG = "http://www.w3.org/2000/svg";
 
 function drawLines() {
   const weights = shown(), { rows, columns, values } = weights;
-  const left = element("div", { class: "words from", role: "group", "aria-label": "Words that look" });
-  const right = element("div", { class: "words to", role: "group", "aria-label": "Words that are looked at" });
+  const left = element("div", { class: "words from", role: "group", "aria-label": "Queries" });
+  const right = element("div", { class: "words to", role: "group", "aria-label": "Keys" });
   const lines = document.createElementNS(SVG, "svg");
   lines.setAttribute("aria-hidden", "true");
   stage.append(left, lines, right);
@@ -185,6 +185,6 @@ function drawTable() {
     const values = rowOf(weights, row), cells = ranked(values).slice(0, 3).map(i => element("td", {}, values[i] > 0 ? `${columnLabels()[i]} ${percent(values[i])}` : ""));
     body.append(element("tr", {}, element("th", { scope: "row" }, text), ...cells));
   });
-  const heads = ["word", "looks most at", "then at", "then at"].map(text => element("th", { scope: "col" }, text));
+  const heads = ["word", "attends most to", "then to", "then to"].map(text => element("th", { scope: "col" }, text));
   document.querySelector("#numbers .wide").replaceChildren(element("table", {}, element("thead", {}, element("tr", {}, ...heads)), body));
 }

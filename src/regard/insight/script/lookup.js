@@ -19,10 +19,10 @@ function fillChooser() {
 function explanation(step, piece, attention, best, weight, formula) {
   const width = attention.strips ? `${attention.width[0]} numbers` : "some numbers";
   return [
-    `1. “${piece}” asks a question: its query, ${width}. Every place has a key, which says what it can answer.`,
-    `2. The query is compared with every key: ${formula}. The better a key fits, the higher its score.`,
-    "3. The softmax makes shares of the scores: e to the power of each, divided by the sum of all. Together they are 100 %.",
-    `4. Every value is multiplied by its share, and all are added up. Most of the answer comes from “${best}” (${percent(weight)}).`,
+    `1. “${piece}” has a query vector of ${width}. Every token that it may attend to has a key vector.`,
+    `2. The query is compared with every key: ${formula}. The better a key matches, the higher its score.`,
+    "3. The softmax turns the scores into weights: e to the power of each score, divided by the sum over all. The weights add up to 100 %.",
+    `4. Every value is multiplied by its weight, and all are added up. Most of the result comes from “${best}” (${percent(weight)}).`,
   ][step - 1];
 }
 
@@ -31,10 +31,10 @@ function drawLookup() {
   const pieces = keysOf(state.kind).pieces, S = attention.shape[2], asks = queriesOf(state.kind).pieces[state.query];
   const weights = weightsOf(attention, head, "pieces").values.slice(state.query * S, state.query * S + S);
   const scores = scoresOf(attention, head, state.query), order = ranked(weights);
-  document.getElementById("lookup-head").replaceChildren("in ", element("code", {}, name), state.head < 0 ? " (the most decided head for this word)" : "");
+  document.getElementById("lookup-head").replaceChildren("in ", element("code", {}, name), state.head < 0 ? " (the head with the highest weight for this token)" : "");
   const note = document.getElementById("lookup-told");
   if (off.has(name)) {
-    note.textContent = "This head was switched off: it finds nothing and gives nothing.";
+    note.textContent = "This head was switched off, so its output is zero.";
     lookup.replaceChildren();
     return;
   }
@@ -52,7 +52,7 @@ function drawLookup() {
 }
 
 function head_(attention, formula) {
-  const titles = [["key", "Key"], ["score", `Score ${formula}`], ["share", "Softmax"], ["value", "Value × share"]];
+  const titles = [["key", "Key"], ["score", `Score ${formula}`], ["share", "Weight"], ["value", "Value × weight"]];
   return element("thead", {}, element("tr", {}, ...titles.map(([kind, text]) => element("th", { scope: "col", class: kind }, text))));
 }
 
@@ -74,7 +74,7 @@ function answer(attention, head, place, piece, score, weight, largest) {
   if (value) { last.append(strip(value, `the value of ${piece}`)); last.style.setProperty("--share", (0.08 + 0.92 * Math.pow(weight, 0.6)).toFixed(2)); }
   else last.textContent = `${percent(weight)} of the value of “${piece}”`;
   return element("tr", { class: may ? "" : "ahead" }, first,
-    element("td", { class: "score" }, element("span", { class: "bar both" }, bar), element("b", {}, may ? score.toFixed(2) : "not allowed")),
+    element("td", { class: "score" }, element("span", { class: "bar both" }, bar), element("b", {}, may ? score.toFixed(2) : "masked")),
     element("td", { class: "share" }, element("span", { class: "bar" }, share), element("b", {}, percent(weight))), last);
 }
 
@@ -84,14 +84,14 @@ function mixed(attention, head, weights) {
   if (first) {
     const sum = new Float32Array(first.length);
     weights.forEach((weight, place) => vectorOf(attention, 2, head, place).forEach((value, i) => { sum[i] += weight * value; }));
-    cell.append(strip(sum, "the mixture of all values"));
-  } else cell.textContent = "the sum of all of these";
-  return element("tr", { class: "mixed" }, element("th", { scope: "row", class: "key" }, "The answer"), element("td", { class: "score" }),
+    cell.append(strip(sum, "the weighted sum of all values"));
+  } else cell.textContent = "the weighted sum of all values";
+  return element("tr", { class: "mixed" }, element("th", { scope: "row", class: "key" }, "Result"), element("td", { class: "score" }),
     element("td", { class: "share" }, element("b", {}, "100 %")), cell);
 }
 
 function moreButton(others) {
-  const button = element("button", { type: "button", class: "more-keys" }, state.every ? "Only the best" : `Show the other ${others}`);
+  const button = element("button", { type: "button", class: "more-keys" }, state.every ? "Show only the highest weights" : `Show the other ${others}`);
   button.addEventListener("click", () => { state.every = !state.every; drawLookup(); lookup.querySelector(".more-keys").focus(); });
   return button;
 }

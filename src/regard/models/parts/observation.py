@@ -47,7 +47,7 @@ class Head(NamedTuple):
         kind, *numbers = text.strip().split(".")
         if len(numbers) != 2 or not all(number.isdecimal() for number in numbers):
             raise SettingsError(
-                f"{text!r} names no head.\n  A head is kind.layer.head, counted from 0: encoder.2.5, decoder.0.1 or "
+                f"{text!r} is not a head.\n  A head is kind.layer.head, counted from 0: encoder.2.5, decoder.0.1 or "
                 "decoder-source.0.1"
             )
         return cls(kind, int(numbers[0]), int(numbers[1]))
@@ -154,4 +154,4 @@ def _attention_of(head: Head, attentions: Mapping[AttentionName, Observable]) ->
         if (name.kind, name.layer) == (head.kind, head.layer) and head.head < attention.heads:
             return name
     there = ", ".join(f"{name}.0-{attention.heads - 1}" for name, attention in attentions.items())
-    raise SettingsError(f"{head}: this model has no such head.\n  It has: {there or 'no attention at all'}")
+    raise SettingsError(f"{head}: this model has no such head.\n  It has: {there or 'no attention'}")

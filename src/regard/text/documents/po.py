@@ -132,7 +132,7 @@ def _entries(text: str) -> Iterator[_Entry]:
 def _check(content: Content, entries: list[_Entry]) -> None:
     """Whether polib finds the same texts: what it does not understand is not to be edited."""
     if not content.text.strip():
-        raise content.wrong(None, "this file is empty.", "Regard expects a PO catalogue.")
+        raise content.wrong(None, "this file is empty.", "Give a PO catalogue that has entries.")
     try:
         catalogue = parse([line.removesuffix("\r") for line in content.text.removesuffix("\n").split("\n")])
     except BrokenCatalogue as broken:
@@ -140,7 +140,7 @@ def _check(content: Content, entries: list[_Entry]) -> None:
     expected = [(entry.msgid, entry.msgstr, entry.msgid_plural) for entry in catalogue if not entry.obsolete]
     found = [(entry.text("msgid"), entry.text("msgstr"), entry.text("msgid_plural")) for entry in entries]
     if expected != found[len(found) - len(expected) :] or len(found) - len(expected) > 1:
-        raise content.wrong(None, "this is not valid PO: its entries cannot be told apart.", Problem.PO.hint)
+        raise content.wrong(None, "this is not valid PO: its entries cannot be separated.", Problem.PO.hint)
 
 
 def _places(content: Content, entry: _Entry, writer: _Writer, asked: Asked, single: bool) -> Iterator[Place]:

@@ -19,6 +19,6 @@ def read(content: Content, asked: Asked) -> Document:  # noqa: ARG001
     """The document."""
     document = subtitles.read(content, times=_TIMES, codes=_CODES)
     if not document.places and "-->" not in content.text:
-        what = "this is not SRT: there is no line of times, such as 00:00:01,000 --> 00:00:02,500."
-        raise content.wrong(None, what, "Give the format that it is in with --format.")
+        what = "this is not SRT: it has no line with times, such as 00:00:01,000 --> 00:00:02,500."
+        raise content.wrong(None, what, "Give the format of this file with --format.")
     return document

@@ -22,10 +22,10 @@ def read(content: Content, asked: Asked) -> Document:
     root = tree(content)
     if root.local != "tmx":
         what = f"this is not TMX: its root is <{root.name}>."
-        raise content.wrong(None, what, "Give the format that it is in with --format.")
+        raise content.wrong(None, what, "Give the format of this file with --format.")
     if asked.languages is None:
-        what = "the model does not say its languages, so no variant can be chosen from this file."
-        raise content.wrong(None, what, "Train with --source and --target, or use another format.")
+        what = "the model does not name its languages, so Regard cannot choose variants in this file."
+        raise content.wrong(None, what, "Use a model that was trained with --source and --target, or another format.")
     units = list(root.every("tu"))
     codes = dict.fromkeys(_language(variant) for unit in units for variant in unit.children if variant.local == "tuv")
     source, target = asked.languages

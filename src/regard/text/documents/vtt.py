@@ -20,5 +20,5 @@ def read(content: Content, asked: Asked) -> Document:  # noqa: ARG001
     """The document."""
     if not content.text.startswith("WEBVTT"):
         what = "this is not WebVTT: it does not start with WEBVTT."
-        raise content.wrong(1, what, "Give the format that it is in with --format.")
+        raise content.wrong(1, what, "Give the format of this file with --format.")
     return subtitles.read(content, times=_TIMES, codes=_CODES, unescaped=unescaped, escaped=escaped)

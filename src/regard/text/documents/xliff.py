@@ -27,7 +27,7 @@ def read(content: Content, asked: Asked) -> Document:
     root = tree(content)
     if root.local != "xliff":
         what = f"this is not XLIFF: its root is <{root.name}>."
-        raise content.wrong(None, what, "Give the format that it is in with --format.")
+        raise content.wrong(None, what, "Give the format of this file with --format.")
     modern = root.attributes.get("version", "1.2").startswith("2")
     besides = [edit for node in ([root] if modern else root.every("file")) for edit in _stated(content, node, asked)]
     units = root.every("segment" if modern else "trans-unit")

@@ -82,7 +82,9 @@ def _text(value: dict[str, Any], key: str) -> str:
     if not isinstance(text, str):
         raise _NotAsExpected(Problem.JSON, f"the value of {key!r} is not a string.")
     if not text.isascii() and any("\ud800" <= character <= "\udfff" for character in text):
-        raise _NotAsExpected(Problem.JSON, f"the value of {key!r} holds half a surrogate pair, which is no character.")
+        raise _NotAsExpected(
+            Problem.JSON, f"the value of {key!r} contains half a surrogate pair, which is not a character."
+        )
     return text
 
 
@@ -91,5 +93,5 @@ def _unique(items: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(unique) < len(items):
         keys = [key for key, _ in items]
         twice = next(key for key in keys if keys.count(key) > 1)
-        raise _NotAsExpected(Problem.DUPLICATE_KEY, f"the key {twice!r} stands in one object more than once.")
+        raise _NotAsExpected(Problem.DUPLICATE_KEY, f"the key {twice!r} occurs more than once in this object.")
     return unique

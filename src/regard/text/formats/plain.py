@@ -35,9 +35,9 @@ def find(path: Path, reading: Reading) -> tuple[Path, ...]:
         return ()
     other = reading.languages.target if matches(reading.languages.source, ending) else reading.languages.source
     raise CorpusError(
-        f"{path}: there is no {stem.name}.{other} beside this file.\n"
-        "  Line-aligned text is two files, one for each language, whose names end in the language codes.\n"
-        "  Two files of other names can be given with --format plain, the source first."
+        f"{path}: there is no {stem.name}.{other} next to this file.\n"
+        "  Line-aligned text is two files, one per language, whose names end in the language codes.\n"
+        "  For other names, give both files with --format plain, the source first."
     )
 
 
@@ -61,7 +61,9 @@ def write(path: Path, pairs: Iterable[Pair], languages: Languages) -> None:
     compression = path.suffix if path.suffix in COMPRESSIONS else ""
     source_path, target_path = (stem.with_name(f"{stem.name}.{code}{compression}") for code in languages)
     if source_path == target_path:
-        raise CorpusError(f"{source_path}: both languages are {languages.source}, and this would be one file for both.")
+        raise CorpusError(
+            f"{source_path}: both languages are {languages.source}, so both sides would be the same file."
+        )
     with replacing(source_path) as source, replacing(target_path) as target:
         for number, pair in enumerate(pairs, start=1):
             source.write(encoded_line((pair.source,), source_path, number))

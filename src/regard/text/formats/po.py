@@ -68,7 +68,7 @@ def read(paths: Sequence[Path], reading: Reading) -> Iterator[Pair]:
 def write(path: Path, pairs: Iterable[Pair], languages: Languages) -> None:
     """An entry a pair; a source that comes again gets its number as context (`msgctxt`): PO allows no entry twice."""
     if path.suffix == ".pot":
-        raise CorpusError(f"{path}: a template (POT) holds no translations.\n  Name the file .po instead.")
+        raise CorpusError(f"{path}: a template (POT) contains no translations.\n  Give the file the ending .po.")
     header = polib.POFile()
     header.metadata = {
         "MIME-Version": "1.0",
@@ -91,13 +91,13 @@ def parse(lines_: Sequence[str]) -> polib.POFile:
     """The catalogue in these lines."""
     wrong = next((number for number, line in enumerate(lines_, start=1) if not _SYNTAX.fullmatch(line)), None)
     if wrong:
-        what = "this is not valid PO: expected is a comment, or a keyword and a text in quotes."
+        what = "this is not valid PO: expected a comment, or a keyword and quoted text."
         raise BrokenCatalogue(what, line=wrong)
     try:
         return polib.pofile(_Content("\n".join(lines_)), encoding="utf-8")
     except OSError as error:
         place = _LINE.search(str(error))
-        what = "this is not valid PO: this line does not belong after the one before."
+        what = "this is not valid PO: this line cannot follow the line before it."
         raise BrokenCatalogue(what, line=int(place[1]) if place else None) from None
 
 
@@ -120,7 +120,7 @@ def _is_straight(catalogue: polib.POFile, path: Path, reading: Reading) -> bool 
         return True
     if matches(reading.languages.source, language):
         return False
-    what = f"this catalogue is in {language}, but {reading.languages} is asked for."
+    what = f"this catalogue is in {language}, but Regard reads {reading.languages}."
     reading.bad.file(Problem.LANGUAGES, path, None, what)
     return None
 

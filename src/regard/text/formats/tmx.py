@@ -76,6 +76,6 @@ def _check_languages(path: Path, reading: Reading, found: tuple[str, ...]) -> No
     """Complain where one of the languages is nowhere in the file."""
     missing = [wanted for wanted in reading.languages if not any(matches(wanted, code) for code in found)]
     if missing:
-        there = f"its languages are: {', '.join(sorted(found))}" if found else "there are no units in it"
+        there = f"its languages are: {', '.join(sorted(found))}" if found else "it has no units"
         what = f"there is no {' and no '.join(missing)} in this file; {there}."
         reading.bad.file(Problem.LANGUAGES, path, None, what)

@@ -29,8 +29,8 @@ def find(path: Path, reading: Reading) -> tuple[Path, ...]:
     foreign = _names_others(path, reading.languages)
     if foreign:
         raise CorpusError(
-            f"{path}: the name says {foreign}, but {reading.languages} is asked for.\n"
-            "  Check --source and --target. If the name means something else, say the format: --format tsv"
+            f"{path}: the file name says {foreign}, but Regard reads {reading.languages}.\n"
+            "  Check --source and --target. If the name means something else, give the format: --format tsv"
         )
     return (path,)
 
@@ -58,9 +58,7 @@ def order(path: Path, reading: Reading) -> tuple[int, int]:
     if reading.columns:
         source, target = reading.columns
         if min(reading.columns) < 1 or source == target:
-            raise CorpusError(
-                f"--columns {source},{target}: expected are two different column numbers, counted from 1."
-            )
+            raise CorpusError(f"--columns {source},{target}: expected two different column numbers, counted from 1.")
         return source - 1, target - 1
     return (1, 0) if _said(path, reading.languages) is False else (0, 1)
 
@@ -91,10 +89,10 @@ def _names_others(path: Path, languages: Languages) -> str | None:
 
 def _complain(width: int, path: Path, number: int, bad: BadInput, *, columns: tuple[int, int] | None) -> None:
     if width == 1:
-        what = "this line has one column: there is no tab in it."
+        what = "this line has only one column: it contains no tab."
     elif columns:
-        what = f"this line has {width} columns, but columns {columns[0]} and {columns[1]} are asked for."
+        what = f"this line has {width} columns, but columns {columns[0]} and {columns[1]} were requested."
     else:
         example = f"--columns {width - 1},{width}"
-        what = f"this line has {width} columns; say which are the source and the target, such as {example}"
+        what = f"this line has {width} columns. Choose the source and the target, for example: {example}"
     bad.line(Problem.COLUMNS, path, number, what)

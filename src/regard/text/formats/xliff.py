@@ -41,8 +41,8 @@ def read(paths: Sequence[Path], reading: Reading) -> Iterator[Pair]:
         if event == "end" and local(element) in ("trans-unit", "segment"):
             yield from _pair(element, path, reading, order)
     if not served and len(reading.bad.given_up) == given_up:
-        there = f"it is in: {', '.join(found)}" if found else "it does not say its languages"
-        what = f"this file is not in {reading.languages} or its reverse; {there}."
+        there = f"its languages are: {', '.join(found)}" if found else "it does not name its languages"
+        what = f"this file is neither {reading.languages} nor the reverse; {there}."
         reading.bad.file(Problem.LANGUAGES, path, None, what)
 
 

@@ -81,7 +81,9 @@ def _too_few(found: Inspection) -> Iterator[Finding]:
     if not kept and not found.bad.problems:
         yield Finding("nothing_left", Gravity.STOPS, "no sentence pair is left", Tally(found.cleaning.came_in))
     if kept == 1:
-        advice = "Training holds pairs out for validation, so it needs two at least; to learn a language, thousands."
+        advice = (
+            "Training holds pairs out for validation, so it needs at least two. Learning a language takes thousands."
+        )
         yield Finding("one_pair", Gravity.STOPS, "there is only one sentence pair", Tally(1), advice)
 
 
@@ -89,12 +91,12 @@ def _spreadsheet(found: Inspection) -> Iterator[Finding]:
     pairs, header = found.cleaning.came_in, found.spreadsheet.header
     quoted = found.spreadsheet.cells_in_quotes(pairs)
     if header.count:
-        what = "files whose first line is a header row, which would be trained on as a pair"
+        what = "files whose first line is a header row, which training would take for a pair"
         yield Finding("header_row", Gravity.NOTE, what, header, "Delete the first line.")
     if quoted.count:
         gravity = Gravity.WRONG if 2 * quoted.count > pairs else Gravity.NOTE
-        what = "pairs with cells in quotes, as spreadsheets write them; Regard would take the quotes for text"
-        advice = "Export without quotes: in TSV a cell is what stands between tabs, and nothing is escaped."
+        what = "pairs whose cells are in quotation marks, as spreadsheets write them; Regard reads these as text"
+        advice = "Export without quotation marks: in TSV, a cell is the text between two tabs, without escapes."
         yield Finding("quoted_cells", gravity, what, quoted, advice)
 
 
@@ -102,8 +104,8 @@ def _named_like_tests(found: Inspection) -> Iterator[Finding]:
     if found.like_tests:
         gravity = Gravity.WRONG if found.beside_training else Gravity.NOTE
         tally = Tally(len(found.like_tests), [(path, _WHOLE_FILE) for path in found.like_tests])
-        what = "files of a folder or pattern are named like test or validation sets, and would be trained on"
-        yield Finding("named_like_test_set", gravity, what, tally, "Name the training files instead.")
+        what = "files of a folder or pattern that are named like test or validation sets; training would use them"
+        yield Finding("named_like_test_set", gravity, what, tally, "Give the training files by name instead.")
 
 
 def _shared(held_out: KnownPairs | None) -> Iterator[Finding]:
@@ -111,13 +113,13 @@ def _shared(held_out: KnownPairs | None) -> Iterator[Finding]:
         return
     (pairs, of_pairs), (sources, of_sources) = held_out.same_pair, held_out.same_source
     if pairs.count:
-        what = f"pairs are in the test set too: {len(of_pairs):,} of its {len(held_out.pairs):,} different pairs"
-        advice = "Take them out of the training set: scores on sentences seen in training say nothing."
+        what = f"pairs that are also in the test set: {len(of_pairs):,} of its {len(held_out.pairs):,} distinct pairs"
+        advice = "Remove them from the training data: scores on sentences seen in training are meaningless."
         yield Finding("in_test_set", Gravity.WRONG, what, pairs, advice)
     if sources.count:
         what = (
-            f"sources are in the test set too, with another translation: "
-            f"{len(of_sources):,} of its {len(held_out.sources):,} different sources"
+            f"sources that are also in the test set, with another translation: "
+            f"{len(of_sources):,} of its {len(held_out.sources):,} distinct sources"
         )
         yield Finding("source_in_test_set", Gravity.NOTE, what, sources)
 
@@ -133,7 +135,7 @@ def _wrong_languages(found: Inspection) -> Iterator[Finding]:
         if (source, target) == (base(languages.target), base(languages.source)):
             advice = exchanged(found.corpus, tally.places[0][0])
             what = "pairs in files whose sides are swapped"
-            yield Finding("sides_swapped", Gravity.WRONG, what, tally, f"Exchange them: {advice}")
+            yield Finding("sides_swapped", Gravity.WRONG, what, tally, f"Swap them: {advice}")
         else:
             what = f"pairs in files of other languages: {_instead(source, target, languages)}"
             advice = "Check --source, --target and --columns."
@@ -164,9 +166,7 @@ def _third_languages(found: Inspection) -> Iterator[Finding]:
         many = tally.count > _MANY * found.judged[side]
         asked = getattr(found.corpus.languages, side)
         what = f"lines whose {side} looks like {language}, not {asked}"
-        advice = (
-            f"Take them out: a model that is trained on them mixes {language} into its translations." if many else ""
-        )
+        advice = f"Remove them: a model trained on them mixes {language} into its translations." if many else ""
         yield Finding("third_language", Gravity.WRONG if many else Gravity.NOTE, what, tally, advice)
 
 

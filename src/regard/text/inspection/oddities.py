@@ -15,14 +15,14 @@ _LATIN, _CYRILLIC = "A-Za-z\u00c0-\u024f", "\u0400-\u052f"
 class Odd(Enum):
     """What is odd, and by which pattern it is found."""
 
-    REPLACED = ("U+FFFD, which stands for what a former program could not read", "\ufffd")
+    REPLACED = ("U+FFFD, which replaces a character that another program could not decode", "\ufffd")
     MOJIBAKE = (
-        "UTF-8 that was read as Latin-1, such as Ã¼ for ü",
+        "UTF-8 decoded as Latin-1, such as Ã¼ for ü",
         f"Ã[{_SECOND}]|Â[\u00a0-\u00bf]|â€[{_SECOND}]|(?:[ÐÑ][{_SECOND}]){{2}}|ï»¿",
     )
-    PRIVATE = ("characters for private use, which only a certain font shows", "[\ue000-\uf8ff\U000f0000-\U0010fffd]")
+    PRIVATE = ("private-use characters, which only special fonts can show", "[\ue000-\uf8ff\U000f0000-\U0010fffd]")
     MIXED = (
-        "words of Latin and Cyrillic letters together, which look alike",
+        "words that mix Latin and Cyrillic letters, which look alike",
         f"(?<=[{_LATIN}])[{_CYRILLIC}]|[{_CYRILLIC}](?=[{_LATIN}])",
     )
 

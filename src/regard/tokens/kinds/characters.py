@@ -110,9 +110,9 @@ def train(texts: Sequence[str], *, vocabulary: int, protected: Sequence[str], op
     """The characters of `texts`, the most frequent first, after the protected strings."""
     if vocabulary <= _FIRST + len(protected):
         raise SettingsError(
-            f"vocabulary = {vocabulary}: this leaves no id for a character.\n"
-            f"  The special ids, the bytes and the protected strings need {_FIRST + len(protected)}: choose more,"
-            " or the kind 'utf8', which needs no characters."
+            f"vocabulary = {vocabulary}: this leaves no ids for characters.\n"
+            f"  The special ids, the bytes and the protected strings need {_FIRST + len(protected)} ids. Choose a "
+            "larger vocabulary, or the kind 'utf8', which needs none."
         )
     spelt = (_taken_apart(text, options) for text in texts)
     often = frequent(Counter(chain.from_iterable(spelt)), minimum=options.minimum)

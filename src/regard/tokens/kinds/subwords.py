@@ -146,7 +146,11 @@ def train(texts: Sequence[str], *, vocabulary: int, protected: Sequence[str], op
         raise _explained(error, vocabulary) from None
     subwords = Subwords(model=model.getvalue(), options=options)
     if subwords.size < vocabulary:
-        _log.warning("The text yields %d subwords, not %d: the vocabulary is smaller.", subwords.size, vocabulary)
+        _log.warning(
+            "The text yields only %d subwords, so the vocabulary is smaller than the requested %d.",
+            subwords.size,
+            vocabulary,
+        )
     return subwords
 
 
@@ -160,7 +164,7 @@ def load(files: Mapping[str, bytes], *, options: Options) -> Subwords:
     except RuntimeError:
         raise ModelFolderError("this is not a SentencePiece model.") from None
     if min(subwords.begin, subwords.end) < 0:
-        raise ModelFolderError("this SentencePiece model has no padding or no end piece.")
+        raise ModelFolderError("this SentencePiece model lacks the padding piece or the end piece.")
     return subwords
 
 
@@ -188,8 +192,10 @@ def _explained(error: RuntimeError, vocabulary: int) -> SettingsError | TextErro
     needed = re.search(r"smaller than required_chars\. \d+ vs (\d+)", str(error))
     if needed:
         return SettingsError(
-            f"vocabulary = {vocabulary}: this is too small for subwords of this text.\n"
+            f"vocabulary = {vocabulary}: this vocabulary is too small for subwords of this text.\n"
             f"  The special ids, 256 bytes, protected strings and frequent characters need {needed[1]} ids:"
             " choose a larger vocabulary, or the kind 'utf8', which needs none."
         )
-    return TextError(f"SentencePiece finds no subwords in this text: {error}.\n  Give it more text, or another kind.")
+    return TextError(
+        f"SentencePiece finds no subwords in this text: {error}.\n  Give more text, or choose another kind."
+    )

@@ -97,14 +97,16 @@ def train(texts: Sequence[str], *, vocabulary: int, protected: Sequence[str], op
     """The words of `texts`, the most frequent first, after the protected strings."""
     if vocabulary <= _FIRST + len(protected):
         raise SettingsError(
-            f"vocabulary = {vocabulary}: this leaves no id for a word.\n"
-            f"  The special ids and the protected strings need {_FIRST + len(protected)}: choose more."
+            f"vocabulary = {vocabulary}: this leaves no ids for words.\n"
+            f"  The special ids and the protected strings need {_FIRST + len(protected)} ids: choose a larger one."
         )
     counts = Counter(word for text in texts for word in text.split(" ") if word)
     words = list(dict.fromkeys([*protected, *frequent(counts, minimum=options.minimum)]))
     if len(words) > vocabulary - _FIRST:
         dropped = len(words) - (vocabulary - _FIRST)
-        _log.warning("%d rare words have no id in a vocabulary of %d: they read as <unk>.", dropped, vocabulary)
+        _log.warning(
+            "%d rare words do not fit into a vocabulary of %d: the tokeniser maps them to <unk>.", dropped, vocabulary
+        )
     return Words(words=words[: vocabulary - _FIRST], options=options)
 
 

@@ -21,8 +21,8 @@ from regard.translation.engines import engines
 
 _LIBRARIES = ("numpy", "sentencepiece", "safetensors", "sacrebleu", "lxml", "babel")
 _OPTIONAL = {  # what is missing without it, and the extra that brings it
-    "ctranslate2": ("the fastest translating on processors", "fast"),
-    "matplotlib": ("pictures of attention as PNG", "plots"),
+    "ctranslate2": ("the fastest translation on CPUs", "fast"),
+    "matplotlib": ("attention figures as PNG", "plots"),
     "tensorboard": ("curves in TensorBoard", "tensorboard"),
 }
 _GAIN = 1.3  # times as fast: products are not all of a step
@@ -51,7 +51,7 @@ def _hardware() -> list[Part]:
         Part("Python", platform.python_version(), f"on {platform.system()}, {platform.machine()}"),
         Part("processor", f"{os.cpu_count()} cores", f"PyTorch uses {torch.get_num_threads()} threads"),
         *_gpus(),
-        Part("training", f"on {device}", "the best device that is there; --device chooses another"),
+        Part("training", f"on {device}", "the best available device; --device chooses another"),
         Part("precision", precision.name, precision.why),
         Part("compilation", "yes" if compiled else "no", "on GPUs with Triton" if compiled else _why_not(device)),
     ]
@@ -60,10 +60,15 @@ def _hardware() -> list[Part]:
 def _gpus() -> list[Part]:
     if not torch.cuda.is_available():
         if torch.version.cuda is None:
-            mend = "If there is one, install a PyTorch that is built for it: https://pytorch.org/get-started"
-            return [Part("GPU", "none", "this PyTorch is built for CPUs: small models only", mend)]
+            mend = "If this machine has a GPU, install a PyTorch build for it: https://pytorch.org/get-started"
+            return [Part("GPU", "none", "this PyTorch build supports CPUs only; train small models", mend)]
         return [
-            Part("GPU", "none", "small models only", "If there is one, install its driver: nvidia-smi must see it.")
+            Part(
+                "GPU",
+                "none",
+                "train small models only",
+                "If this machine has a GPU, install its driver: nvidia-smi must list it.",
+            )
         ]
     found = []
     for number in range(torch.cuda.device_count()):
@@ -80,7 +85,7 @@ def _precisions() -> list[Part]:
     for device in ["cpu", *(["cuda"] if torch.cuda.is_available() else [])]:
         tried = probes.precisions(device)
         working = ", ".join(probe.name for probe in tried if probe.works) or "none"
-        parts.append(Part(f"works on {device}", working, "tried, each in a process of its own"))
+        parts.append(Part(f"works on {device}", working, "tested, each in its own process"))
         parts += [_broken_precision(device, probe) for probe in tried if not probe.works]
     return [*parts, *_bf16_on_a_cpu()]
 
@@ -92,17 +97,17 @@ def _bf16_on_a_cpu() -> list[Part]:
         return []
     times = float(probe.told)
     gains = times > _GAIN
-    follows = "--set training.precision=bf16 trains faster on a CPU" if gains else "so float32 stays the choice"
+    follows = "--set training.precision=bf16 trains faster on a CPU" if gains else "so Regard uses float32"
     return [Part("bf16 on cpu", f"{times:.1f} times as fast as float32", follows)]
 
 
 def _broken_precision(device: str, probe: probes.Probe) -> Part:
     if device == "cpu" and probe.name != "float32":
-        mend = "Nothing needs it: Regard computes in float32 on processors, unless it is asked for something else."
+        mend = "You can ignore this: on CPUs Regard uses float32 unless you set another precision."
     elif probe.name == "float32":
-        mend = "PyTorch does not work here: install it again."
+        mend = "PyTorch does not work on this machine. Install it again."
     else:
-        mend = "Leave training.precision at 'auto', which takes another."
+        mend = "Leave training.precision at 'auto', which chooses another."
     return Part(f"{probe.name} on {device}", "does not work", probe.trouble, mend)
 
 
@@ -114,7 +119,7 @@ def _engines() -> list[Part]:
         if not probe.works:
             missing = probe.name.startswith("ctranslate2") and find_spec("ctranslate2") is None
             mend = "pip install 'regard[fast]'" if missing else "Translate with --engine torch."
-        told = "tried" if probe.works else probe.trouble
+        told = "tested" if probe.works else probe.trouble
         parts.append(Part(f"engine {probe.name}", "works" if probe.works else "does not work", told, mend))
     return parts
 
@@ -158,13 +163,17 @@ def _places() -> list[Part]:
     writable = os.access(there, os.W_OK)
     mend = ""
     if not writable:
-        mend = f"{there} cannot be written to: set REGARD_CACHE to another folder."
+        mend = f"Regard cannot write to {there}. Set REGARD_CACHE to another folder."
     elif free < _LITTLE_ROOM:
-        mend = "There is little room: set REGARD_CACHE to a folder on a larger disk."
-    return [Part("stored corpora", str(folder), f"{free / 2**30:.0f} GiB free; REGARD_CACHE is another place", mend)]
+        mend = "There is little free space. Set REGARD_CACHE to a folder on a larger disk."
+    return [
+        Part(
+            "stored corpora", str(folder), f"{free / 2**30:.0f} GiB free; set REGARD_CACHE to use another folder", mend
+        )
+    ]
 
 
 def _why_not(device: torch.device) -> str:
     if device.type == "cpu":
-        return "on a CPU, starting would take longer than it saves; --set training.compile=yes asks for it"
+        return "on a CPU, compiling takes longer than it saves; --set training.compile=yes forces it"
     return "Triton is not installed" if find_spec("triton") is None else ""

@@ -68,28 +68,30 @@ def precision_for(device: torch.device, wanted: str) -> Precision:
         return _on_a_cpu(wanted)
     bf16 = torch.cuda.is_bf16_supported(including_emulation=False)
     if wanted == "bf16" and not bf16:
-        raise SettingsError("precision = 'bf16': this GPU has no bf16.\n  Leave it at 'auto', which takes fp16 here.")
+        raise SettingsError(
+            "precision = 'bf16': this GPU does not support bf16.\n  Leave it at 'auto', which chooses fp16 here."
+        )
     dtypes = {"bf16": torch.bfloat16, "fp16": torch.float16}
     if wanted != "auto":
-        return Precision(wanted, dtypes.get(wanted), "it was asked for")
+        return Precision(wanted, dtypes.get(wanted), "as set")
     if bf16:
-        return Precision("bf16", dtypes["bf16"], "this GPU has bf16, which has the range of float32")
-    return Precision("fp16", dtypes["fp16"], "this GPU has no bf16, so fp16 with a scaled loss")
+        return Precision("bf16", dtypes["bf16"], "this GPU supports bf16, which has the range of float32")
+    return Precision("fp16", dtypes["fp16"], "this GPU does not support bf16, so the loss is scaled for fp16")
 
 
 def _on_a_cpu(wanted: str) -> Precision:
     if wanted in ("auto", "float32"):
-        return Precision("float32", None, "a CPU computes in float32")
+        return Precision("float32", None, "the default on CPUs")
     if wanted != "bf16":
         raise SettingsError(f"precision = {wanted!r}: a CPU trains in float32 or bf16.\n  Leave it at 'auto'.")
     probe = probes.bf16_beside_float32()
     if not probe.works:
         raise SettingsError(
-            f"precision = 'bf16': products in bf16 do not work on this CPU: {probe.trouble}.\n"
-            "  Leave it at 'auto', which takes float32; or try again with ONEDNN_MAX_CPU_ISA=AVX512_CORE_BF16 set, "
-            "since some CPUs announce instructions that they stop at."
+            f"precision = 'bf16': matrix products in bf16 fail on this CPU: {probe.trouble}.\n"
+            "  Leave it at 'auto', which chooses float32, or try again with ONEDNN_MAX_CPU_ISA=AVX512_CORE_BF16 set: "
+            "some CPUs report instructions that they cannot run."
         )
-    why = f"it was asked for; products are {float(probe.told):.1f} times as fast as in float32 here"
+    why = f"as set; matrix products are {float(probe.told):.1f} times as fast as in float32"
     return Precision("bf16", torch.bfloat16, why)
 
 

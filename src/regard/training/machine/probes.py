@@ -122,7 +122,7 @@ def _trouble(process: subprocess.Popen[str], told: str) -> str:
     if process.returncode == 0:
         return ""
     if process.returncode < 0:
-        return f"it ends the process ({signal.Signals(-process.returncode).name})"
+        return f"it kills the process ({signal.Signals(-process.returncode).name})"
     lines = [line for line in told.strip().splitlines() if line.strip()]
     first = next((line for line in reversed(lines) if not line.startswith(" ")), f"status {process.returncode}")
     return first.partition(": ")[2].strip().rstrip(".") or first

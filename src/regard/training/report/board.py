@@ -18,7 +18,7 @@ def board(folder: Path) -> Callable[[Event], None]:
         from torch.utils.tensorboard import SummaryWriter
     except ImportError:
         raise TrainingError(
-            "TensorBoard was asked for, and it is not installed.\n  Install it with: pip install 'regard[tensorboard]'"
+            "TensorBoard is not installed.\n  Install it with: pip install 'regard[tensorboard]'"
         ) from None
     return _Writing(SummaryWriter(str(folder)))
 

@@ -12,22 +12,22 @@ from regard.training.report.data import data_of
 from regard.training.report.history import trend
 from regard.training.report.summary import Summary
 
-LICENCE = "**Fill in: the licence of the training data.** It is unknown to Regard, and so is what it allows you to do."
+LICENCE = "**Fill in: the licence of the training data.** Regard does not know it, nor what it permits."
 
 _SPECIAL = re.compile(r"([\\`*_\[\]<>|#~$&])")
 _SCORES = {"loss": ("loss ↓", 3), "perplexity": ("perplexity ↓", 2)}
 _TRAINING = (
     ("tokeniser", "kind", "tokens"),
-    ("model", "encoder_layers", "layers of the encoder"),
-    ("model", "decoder_layers", "layers of the decoder"),
+    ("model", "encoder_layers", "encoder layers"),
+    ("model", "decoder_layers", "decoder layers"),
     ("model", "d_model", "width"),
     ("model", "d_ff", "inner width"),
     ("model", "heads", "heads"),
     ("model", "dropout", "dropout"),
-    ("training", "batch_tokens", "tokens a batch"),
-    ("training", "schedule", "schedule of the rate"),
+    ("training", "batch_tokens", "tokens per batch"),
+    ("training", "schedule", "learning rate schedule"),
     ("training", "warmup", "warm-up steps"),
-    ("training", "peak_rate", "peak of the rate"),
+    ("training", "peak_rate", "peak learning rate"),
     ("training", "label_smoothing", "label smoothing"),
     ("training", "averaged_checkpoints", "checkpoints averaged"),
     ("training", "seed", "seed"),
@@ -57,7 +57,7 @@ def _what(summary: Summary, *, report: str) -> str:
     return (
         f"Translates {_text(source)} to {_text(target)}. A {_text(summary.architecture)} model with "
         f"{figures.count(summary.parameters)} parameters, trained with Regard {version}".rstrip()
-        + f". How training went is in [report.html]({report})."
+        + f". [report.html]({report}) shows how training went."
     )
 
 
@@ -72,7 +72,7 @@ def _scores(summary: Summary, *, best: bool) -> str:
     """A row for each set of weights; signatures beneath."""
     names = list(dict.fromkeys(name for scores in summary.scores.values() for name in scores))
     if not names:
-        return f"None were taken. {_text(summary.validation)}".strip()
+        return f"Not measured. {_text(summary.validation)}".strip()
     about = {
         "averaged": "averaged (the folder above)" if best else "averaged (this folder)",
         "best": "best checkpoint (this folder)" if best else "best checkpoint (best/)",
@@ -106,11 +106,11 @@ def _data(summary: Summary) -> str:
     parts = [f"Trained on: {listed}.\n\n{told}" if listed else told]
     if data.dropped:
         rows = [[_text(counted.why), f"{counted.pairs:,}"] for counted in data.dropped]
-        parts.append(_table(["dropped, since", "pairs"], rows))
+        parts.append(_table(["reason for dropping", "pairs"], rows))
     others = [
         (data.changed, "changed and kept"),
-        (data.passed_over, "passed over, since they are no pairs"),
-        (data.bad, "bad input that was skipped"),
+        (data.passed_over, "skipped, because they are not sentence pairs"),
+        (data.bad, "skipped bad input"),
     ]
     parts += [
         f"{what[0].upper()}{what[1:]}: {'; '.join(f'{_text(each.why)} ({each.pairs:,})' for each in counts)}."
@@ -140,16 +140,16 @@ def _training(summary: Summary) -> str:
 def _limits(summary: Summary) -> str:
     source, target = (_text(side) for side in _sides(summary))
     before = summary.recipe.get("data", {}).get("adapt")
-    data = "the data named above and on nothing else; what these lack, it has not learned."
+    data = "the data named above and on nothing else. It knows only what they contain."
     trained = f"It was trained on {data}"
     if before:
-        trained = f"It started from {_inline(str(before))}, which has a card of its own, and was then trained on {data}"
+        trained = f"It started from {_inline(str(before))}, which has its own card, and was then trained on {data}"
     sentences = (
         trained,
-        "Its scores were taken on held-out pairs. No other domain was measured, and it is likely to do worse there.",
-        f"It translates from {source} to {target} only, and every line by itself: it knows nothing of the line before.",
-        "A fluent translation can be wrong: names, numbers and negations deserve a second look.",
-        "Errors and prejudices in the data are likely to be in the translations. They were not looked for.",
+        "Its scores were measured on held-out pairs. Other domains were not measured and are likely to be worse.",
+        f"It translates only from {source} to {target}, and each line on its own, without the context of other lines.",
+        "A fluent translation can be wrong: check names, numbers and negations.",
+        "Errors and biases in the data are likely to appear in the translations. Regard does not search for them.",
     )
     return "\n".join(f"- {sentence}" for sentence in sentences)
 

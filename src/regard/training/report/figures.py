@@ -57,7 +57,7 @@ def value(number: Any, digits: int = 3) -> str:
     known = finite(number)
     if known is not None:
         return f"{known:,.{digits}f}"
-    return "infinite" if isinstance(number, float) and math.isinf(number) else "not a number"
+    return "infinite" if isinstance(number, float) and math.isinf(number) else "NaN"
 
 
 def perplexity(number: Any) -> str:

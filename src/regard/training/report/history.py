@@ -103,10 +103,10 @@ def trend(events: Events) -> str:
         return "The validation loss was still falling when training ended: more steps would probably help."
     if best.step <= 0.75 * last:
         return (
-            f"The validation loss was lowest at step {best.step:,} and has not been as low since: more steps would "
-            "hardly help, more data or more dropout might."
+            f"The validation loss was lowest at step {best.step:,} and has not fallen since: more steps would "
+            "hardly help, but more data or more dropout might."
         )
-    return f"The validation loss was lowest at step {best.step:,}, near the end: more steps would bring little."
+    return f"The validation loss was lowest at step {best.step:,}, near the end: more steps would help little."
 
 
 def _at(event: Mapping[str, Any], path: Sequence[str]) -> Any:

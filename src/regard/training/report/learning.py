@@ -28,7 +28,7 @@ def learning(events: Events) -> str:
     """A figure for everything that was measured."""
     figures_made = "".join(_figure(plot) for plot in _plots(events) if any(line[1].points for line in plot.lines))
     if not figures_made:
-        return "<p>Nothing was measured on the way: the run was too short for it.</p>"
+        return "<p>The run was too short to measure anything during training.</p>"
     return f'<div class="charts">{figures_made}</div>{_table(events)}'
 
 
@@ -37,30 +37,30 @@ def _plots(events: Events) -> list[_Plot]:
     return [
         _Plot(
             "Loss",
-            "How little the model expected the right next word; lower is better. Training is measured with dropout, so "
-            "it can lie above validation. Where validation rises while training falls, the model learns by heart.",
+            "How improbable the model finds the correct next token; lower is better. The training loss is measured "
+            "with dropout, so it can exceed the validation loss. If only validation rises, the model overfits.",
             _both(events, "loss"),
             best=(best.step, best.loss) if best else None,
         ),
         _Plot(
             "Perplexity",
-            "Between how many words the model hesitates; 1 is certainty. The scale is logarithmic where it has to be.",
+            "The number of equally likely tokens that would leave the model as uncertain; 1 is certainty.",
             _both(events, "perplexity"),
             logarithmic=True,
         ),
         _Plot(
             "Validation scores",
-            "Quick translations of some held-out pairs, by greedy search, so these are not the final scores.",
+            "Scores of a few held-out pairs, translated by greedy search; the final scores differ.",
             [
                 (figures.metric_title(name), series(events, "validated", "scores", name), _SCORES[number % 4], True)
                 for number, name in enumerate(score_names(events))
             ],
             from_zero=True,
         ),
-        _one(events, "Learning rate", "rate", "How far each step goes: rising at first, then falling (section 5.3)."),
-        _one(events, "Speed", "tokens_per_second", "Target tokens trained on in a second."),
+        _one(events, "Learning rate", "rate", "How far each step moves the weights (section 5.3 of the paper)."),
+        _one(events, "Speed", "tokens_per_second", "Target tokens per second of training."),
         _one(
-            events, "Gradient", "gradient", "The norm of the gradient. A single peak is harmless; rising peaks are not."
+            events, "Gradient", "gradient", "The norm of the gradient. Single peaks are harmless; rising peaks are not."
         ),
     ]
 
@@ -80,8 +80,8 @@ def _figure(plot: _Plot) -> str:
     lines = [line for line in plot.lines if line[1].points]
     curves = [Curve(name, values.points, colour, dotted) for name, values, colour, dotted in lines]
     left_out = sum(values.left_out for _, values, _, _ in plot.lines)
-    values_were = "value was not a number, or beyond" if left_out == 1 else "values were not numbers, or beyond"
-    note = f" {left_out:,} {values_were} all measure, and left out." if left_out else ""
+    values_were = "value is" if left_out == 1 else "values are"
+    note = f" {left_out:,} {values_were} NaN or infinite and not shown." if left_out else ""
     legend = "".join(f"<li>{swatch(curve.colour)}{escape(curve.name)}</li>" for curve in curves)
     shown = f'<ul class="legend">{legend}</ul>' if len(plot.lines) > 1 else ""
     drawn = chart(curves, title=plot.title, logarithmic=plot.logarithmic, from_zero=plot.from_zero, best=plot.best)
@@ -109,7 +109,7 @@ def _table(events: Events) -> str:
         for look in looks
     )
     return (
-        "<details><summary>All validations in numbers</summary>"
+        "<details><summary>All validations as a table</summary>"
         '<div class="wide" tabindex="0" role="region" aria-label="All validations"><table class="numbers"><thead><tr>'
         f"{heads}</tr></thead><tbody>{rows}</tbody></table></div></details>"
     )

@@ -21,7 +21,7 @@ _MESSAGES = 200
 _GROWN, _STAGES = 3, 8
 
 WEIGHTS = {
-    "averaged": "the mean of the last checkpoints, which is the model in this folder",
+    "averaged": "the mean of the last checkpoints: the model in this folder",
     "best": "the checkpoint with the lowest validation loss, in best/",
 }
 _ABOUT = {
@@ -29,26 +29,26 @@ _ABOUT = {
     "perplexity": ("Perplexity", "lower is better"),
 }
 _TABLES = {
-    "data": "What it was trained on",
-    "cleaning": "Which pairs were kept",
-    "tokeniser": "How text became tokens",
+    "data": "Training data",
+    "cleaning": "Which pairs to keep",
+    "tokeniser": "How text becomes tokens",
     "model": "The network",
-    "training": "How it was trained",
-    "validation": "How it was watched",
+    "training": "Training",
+    "validation": "Validation",
 }
 
 HOW_TO_READ = """
 <details><summary>How to read this</summary>
-<p><b>Held-out pairs</b> are sentences with their translations that were kept away from training. Only on such pairs
-can it be told what the model has learned, and not merely remembered.</p>
-<p><b>Loss</b> is what training makes smaller: how little the model expected the right next word. <b>Perplexity</b>
-says the same as a number of words: at 5, the model is as unsure as if it had to choose between 5 equally likely
-ones.</p>
-<p><b>BLEU</b> and <b>chrF</b> compare whole translations with the reference, by words and by characters; 100 is the
-reference itself, which even another good translator does not reach. Compare scores only on the same sentences and
-with the same signature.</p>
-<p><b>Averaged and best</b>: weights jitter from step to step; the mean of several checkpoints is usually better than
-any of them.</p>
+<p><b>Held-out pairs</b> are sentence pairs that training did not use. Only they show what the model has learned
+rather than memorised.</p>
+<p><b>Loss</b> is the number that training reduces: how improbable the model finds the correct next token.
+<b>Perplexity</b> expresses the same as a number of choices: at 5, the model is as uncertain as if it chose among 5
+equally likely tokens.</p>
+<p><b>BLEU</b> and <b>chrF</b> compare whole translations with the reference, by words and by characters. 100 means
+identical to the reference, which even a good human translator does not reach. Compare scores only on the same
+sentences and with the same signature.</p>
+<p><b>Averaged and best</b>: weights fluctuate from step to step, and the mean of several checkpoints is usually better
+than any one of them.</p>
 </details>
 """
 
@@ -62,19 +62,19 @@ def write_report(path: Path, summary: Summary) -> None:
 def report(summary: Summary) -> str:
     """The page."""
     sections = [
-        section("in-short", "In short", _in_short(summary)),
-        section("learning", "How it learned", learning(summary.events)),
-        section("samples", "What it translates", _samples(summary)),
-        section("data", "What it learned from", _data(summary)),
-        section("said", "What was said on the way", _said(summary)),
+        section("in-short", "Summary", _in_short(summary)),
+        section("learning", "Learning curves", learning(summary.events)),
+        section("samples", "Sample translations", _samples(summary)),
+        section("data", "Training data", _data(summary)),
+        section("said", "Messages", _said(summary)),
         section("settings", "Settings", _settings(summary)),
-        section("again", "To do it again", _again(summary)),
+        section("again", "How to reproduce it", _again(summary)),
     ]
     return document(
         title=f"{summary.name}: training report",
         header=_header(summary),
         sections=sections,
-        skip=("samples", "To the sample translations"),
+        skip=("samples", "Skip to the sample translations"),
         style=files("regard.training.report").joinpath("report.css").read_text(encoding="utf-8"),
     )
 
@@ -84,8 +84,8 @@ def _header(summary: Summary) -> str:
     pages = ", ".join(f'<a href="#{name}">{text}</a>' for name, text in _CONTENTS)
     return (
         f"<h1>{escape(summary.name)}</h1>\n<p>A {escape(summary.architecture)} model with "
-        f"{figures.count(summary.parameters)} parameters that turns <b>{source}</b> into <b>{target}</b>. "
-        f"This is the report of its training.</p>\n"
+        f"{figures.count(summary.parameters)} parameters that translates <b>{source}</b> to <b>{target}</b>. "
+        f"This report shows how it was trained.</p>\n"
         f'<nav aria-label="Contents"><p>{pages}</p></nav>'
     )
 
@@ -110,7 +110,7 @@ def _in_short(summary: Summary) -> str:
     ]
     if "perplexity" in averaged:
         tiles.append((figures.perplexity(averaged["perplexity"]), "perplexity", "on held-out pairs"))
-    speed = f"{summary.tokens / summary.seconds:,.0f} a second" if summary.seconds > 0 else ""
+    speed = f"{summary.tokens / summary.seconds:,.0f} per second" if summary.seconds > 0 else ""
     tiles += [
         (figures.count(summary.steps), "steps", ""),
         (figures.duration(summary.seconds), "of training", summary.machine.get("device", "")),
@@ -139,7 +139,7 @@ def _scores(summary: Summary) -> str:
     """A row for each set of weights, with signatures beneath."""
     names = list(dict.fromkeys(name for scores in summary.scores.values() for name in scores))
     if not names:
-        return _paragraph(summary.validation) + _paragraph("No scores were taken on held-out pairs.", "remark")
+        return _paragraph(summary.validation) + _paragraph("No scores were measured on held-out pairs.", "remark")
     heads = "".join(f'<th scope="col">{title} <small>{way}</small></th>' for title, way in map(_heading, names))
     rows = "".join(
         f'<tr><th scope="row">{escape(weights)} <small>{escape(WEIGHTS.get(weights, ""))}</small></th>'
@@ -194,8 +194,8 @@ def _samples(summary: Summary) -> str:
         for text, reference, made in summary.samples
     )
     return (
-        "<p>Held-out sentences, as the finished model translates them. <ins>Marked</ins> words are not in the "
-        "reference; <del>struck</del> words of the reference are missing. A different word can be as good.</p>"
+        "<p>Held-out sentences, translated by the finished model. <ins>Marked</ins> words are not in the "
+        "reference; <del>struck</del> words of the reference are missing. A different word can be just as good.</p>"
         '<label class="switch"><input type="checkbox" id="missing" checked> Show missing words</label>'
         f'<ol class="examples">{cards}</ol>{_growth(summary, source, target)}'
     )
@@ -214,7 +214,7 @@ def _growth(summary: Summary, source: str, target: str) -> str:
         )
         first = labelled_text("source", escape(text), source) + labelled_text("reference", escape(reference), target)
         cards.append(f"<li><dl>{first}{rows}</dl></li>")
-    return f'<h3>How translations grew</h3><ol class="examples">{"".join(cards)}</ol>'
+    return f'<h3>How translations improved</h3><ol class="examples">{"".join(cards)}</ol>'
 
 
 def _data(summary: Summary) -> str:
@@ -225,9 +225,9 @@ def _data(summary: Summary) -> str:
     vocabulary = ", ".join(f"{escape(side)} {number:,}" for side, number in summary.vocabulary.items())
     sizes = f"<p>Size of the vocabulary: {vocabulary}.</p>" if vocabulary else ""
     tables = [
-        _counts("Dropped", "Pairs that were not trained on", data.dropped, data.looked_at),
-        _counts("Changed", "Pairs that were tidied and kept", data.changed, data.looked_at),
-        _counts("Passed over", "Parts of the files that are no sentence pairs", data.passed_over, None),
+        _counts("Dropped", "Pairs that training did not use", data.dropped, data.looked_at),
+        _counts("Changed", "Pairs that were normalised and kept", data.changed, data.looked_at),
+        _counts("Skipped", "Entries that are not sentence pairs", data.passed_over, None),
         _counts("Bad input", "Lines or files that could not be read", data.bad, None),
     ]
     files_read = "".join(f"<li><code>{escape(str(name))}</code></li>" for name in _files(summary))
@@ -261,7 +261,7 @@ def _small(text: str) -> str:
 def _said(summary: Summary) -> str:
     found = messages(summary.events)
     if not found:
-        return _paragraph("Nothing: the run went through without a word.")
+        return _paragraph("No messages.")
     left_out = len(found) - _MESSAGES
     note = f"The first {_MESSAGES:,} messages; {left_out:,} more are in metrics.jsonl." if left_out > 0 else ""
     rows = "".join(
@@ -270,13 +270,13 @@ def _said(summary: Summary) -> str:
         f'<td class="message">{escape(message.text)}</td></tr>'
         for message in found[:_MESSAGES]
     )
-    head = '<thead><tr><th scope="col">when</th><th scope="col">after</th><th scope="col">what</th></tr></thead>'
+    head = '<thead><tr><th scope="col">step</th><th scope="col">time</th><th scope="col">message</th></tr></thead>'
     return _paragraph(note) + _wide("Messages", head, rows)
 
 
 def _settings(summary: Summary) -> str:
     reasons = "".join(f"<li>{escape(reason)}</li>" for reason in summary.reasons)
-    chosen = f"<h3>Why some are what they are</h3><ul>{reasons}</ul>" if reasons else ""
+    chosen = f"<h3>Why these were chosen</h3><ul>{reasons}</ul>" if reasons else ""
     cards = "".join(
         f"<article><h3><code>[{escape(name)}]</code> <small>{escape(_TABLES.get(name, ''))}</small></h3>"
         f"<dl>{_rows(table)}</dl></article>"

@@ -41,7 +41,7 @@ def captured(work: Callable[[], None]) -> Callable[[], None]:
     except torch.cuda.OutOfMemoryError:  # a RuntimeError, too; the caller frees memory and tries again
         raise
     except RuntimeError as error:
-        warnings.warn(f"A step could not be captured, so translating is slower than it could be: {error}", stacklevel=2)
+        warnings.warn(f"Capturing a CUDA graph failed, so translation is slower: {error}", stacklevel=2)
         return work
     replay: Callable[[], None] = graph.replay
     return replay

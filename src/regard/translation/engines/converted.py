@@ -60,10 +60,10 @@ class _Conversion(Settings):
 def opened(loaded: Loaded, *, compute_type: str) -> tuple[CTranslate2Engine, Verdict]:
     """The engine for what a Translator has loaded, with our own for what it cannot do, and how they compare."""
     if len(loaded.members) > 1:
-        raise SettingsError("CTranslate2 searches with one model, and this is an ensemble.\n  Use engine = 'torch'.")
+        raise SettingsError("The engine CTranslate2 does not support ensembles.\n  Use engine = 'torch'.")
     if loaded.device.type != "cpu":
         raise SettingsError(
-            f"The engine CTranslate2 runs on processors, and the device is {loaded.device}.\n"
+            f"The engine CTranslate2 runs on CPUs only, but the device is {loaded.device}.\n"
             "  Use device = 'cpu', or engine = 'torch'."
         )
     (member,) = loaded.members
@@ -164,7 +164,7 @@ def _refuse_if_it_kills(folder: Path, compute_type: str) -> None:
     command = [sys.executable, "-c", _CHILD, str(folder), compute_type]
     told = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603
     if told.returncode:
-        why = told.stderr.strip().splitlines()[-1:] or [f"it ended with status {told.returncode}"]
+        why = told.stderr.strip().splitlines()[-1:] or [f"it exited with status {told.returncode}"]
         others = " or ".join(repr(other) for other in COMPUTE_TYPES if other != compute_type)
         raise SettingsError(
             f"CTranslate2 cannot compute with {compute_type} on this machine: {why[0]}.\n"

@@ -103,8 +103,8 @@ class TorchEngine:
                     found = self._of_one_length(length, numbers, sentences, requests, search)
                 except torch.cuda.OutOfMemoryError as error:
                     raise RegardError(
-                        f"{self.device}: its memory is too small to translate texts of {length} tokens.\n"
-                        "  End other programs that use this GPU, or use device = 'cpu'."
+                        f"{self.device}: there is not enough memory to translate texts of {length} tokens.\n"
+                        "  Close other programs that use this GPU, or use device = 'cpu'."
                     ) from error
             yield from found
 
