@@ -96,8 +96,8 @@ def card_for(number: int, *, processes: int, cards: int) -> torch.device:
     if processes > cards:
         raise SettingsError(
             f"torchrun has started {processes} processes on this machine, but PyTorch sees {_so_many(cards)}.\n"
-            f"  Each process needs its own GPU: start torchrun with at most {cards} processes, or make more GPUs visible "
-            "(CUDA_VISIBLE_DEVICES)."
+            f"  Each process needs its own GPU: start torchrun with at most {cards} processes, or make more GPUs "
+            "visible (CUDA_VISIBLE_DEVICES)."
         )
     return torch.device("cuda", number)
 
