@@ -26,7 +26,7 @@ from transformers import MarianConfig, MarianMTModel
 from regard.models.fast import fast_form
 from regard.models.transformer import Transformer, TransformerSettings
 from regard.search import SearchSettings
-from regard.translation.engines.torch import TorchEngine
+from regard.translation.engines.torch import TorchEngine, rounded
 
 VOCABULARY, WORDS, BEAM = 37_000, 32, 4
 GPU = torch.device("cuda")
@@ -49,8 +49,11 @@ def model(vocabulary: int, **sizes: int) -> Transformer:
     return Transformer(TransformerSettings.read(table, where="benchmark")).eval()
 
 
-def engine(translating: Transformer, *, device: torch.device = GPU, **options: Any) -> TorchEngine:
-    return TorchEngine(fast_form(translating, "decoding"), Sides(), device=device, **options)  # type: ignore[arg-type]
+def engine(
+    translating: Transformer, *, device: torch.device = GPU, precision: torch.dtype = torch.float32, **options: Any
+) -> TorchEngine:
+    quick = rounded(fast_form(translating, "decoding"), precision)
+    return TorchEngine(quick, Sides(), device=device, precision=precision, **options)  # type: ignore[arg-type]
 
 
 def promises() -> None:
@@ -61,15 +64,15 @@ def promises() -> None:
     settings = SearchSettings(max_length_offset=20)
     expected = engine(small, device=torch.device("cpu")).search(sentences, settings)
     there = deepcopy(small).to(GPU)
-    for precision in (None, torch.bfloat16):
+    for precision in (torch.float32, torch.bfloat16):
         searching = engine(there, precision=precision)
         found = [result.hypotheses[0] for result in searching.search(sentences, settings)]
         order = draw.sample(range(300), 300)
         shuffled = searching.search([sentences[n] for n in order], settings)
         same = sum(found[n] == shuffled[i].hypotheses[0] for i, n in enumerate(order))
         alone = sum(searching.search([sentences[n]], settings)[0].hypotheses[0] == found[n] for n in range(20))
-        line = f"{precision or 'float32'}: {same} of 300 the same bits when shuffled, {alone} of 20 alone"
-        if precision is None:
+        line = f"{precision}: {same} of 300 the same bits when shuffled, {alone} of 20 alone"
+        if precision == torch.float32:
             equal = sum(one.ids == other.hypotheses[0].ids for one, other in zip(found, expected, strict=True))
             line += f", {equal} of 300 as on a processor"
         print(line, flush=True)

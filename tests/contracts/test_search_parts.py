@@ -258,7 +258,7 @@ def test_a_transformers_sentences_have_the_scores_that_forward_gives_them(kind: 
     search = build(SearchSettings(**kind, max_length_offset=6, min_length=2), begin=BEGIN, end=END)
     requests = [Request(source_length=len(source), number=n) for n, source in enumerate(sources)]
     with torch.no_grad():
-        memory = model.encode(padded([(source, []) for source in sources]).source)
+        memory = model.encode(padded([(source, []) for source in sources]).streams["source"])
     results = decode(model.step, model.start(memory, width=search.width), requests, search)
     for source, result in zip(sources, results, strict=True):
         assert len(result.hypotheses) == kind.get("n_best", 1)

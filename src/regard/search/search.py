@@ -95,6 +95,11 @@ class Search(ABC):
         return places
 
     @property
+    def is_busy(self) -> bool:
+        """Whether a sentence is not finished."""
+        return bool(self._taken.any())
+
+    @property
     def free(self) -> list[int]:
         """The places of those that are."""
         places: list[int] = (~self._taken).nonzero()[0].tolist()
@@ -122,7 +127,8 @@ class Search(ABC):
     def admit(self, requests: Sequence[Request], *, places: Sequence[int] | None = None) -> None:
         """Sentences enter, behind those that are there or into free `places`."""
         for request in requests:
-            self.check(request)
+            if not request.is_plain:
+                self.check(request)
         entering = [Sentence.of(request, self.settings, began=self._clock) for request in requests]
         self._deadline = min([self._deadline, *(sentence.last for sentence in entering)])
         if places is not None:
@@ -191,8 +197,7 @@ class Search(ABC):
 
     def check(self, request: Request) -> None:
         """Refuses a request that no search can fulfil."""
-        phrases = () if request.is_plain else (request.prefix, *request.banned, *request.required)
-        if any(self.end in phrase for phrase in phrases):
+        if any(self.end in phrase for phrase in (request.prefix, *request.banned, *request.required)):
             raise SettingsError(f"A phrase contains {self.end}, which ends a sentence.\n  Leave it out.")
 
     @torch.no_grad()

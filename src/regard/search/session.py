@@ -137,7 +137,8 @@ class Session:
 
     def submit(self, key: Hashable, source: Any, request: Request) -> None:
         """A request that enters as soon as there is a place for it. `source` is what the board starts from."""
-        self._search.check(request)
+        if not request.is_plain:
+            self._search.check(request)
         self._waiting.append(_Waiting(key, source, request))
 
     def cancel(self, key: Hashable) -> None:
@@ -148,12 +149,12 @@ class Session:
     @property
     def is_idle(self) -> bool:
         """Whether every request has its result, or was cancelled."""
-        return not (self._waiting or self._left or self._search.busy)
+        return not (self._waiting or self._left or self._search.is_busy)
 
     def step(self) -> list[tuple[Hashable, Result]]:
         """Lets newcomers in, moves all sentences one token on, and gives results that were found in earlier steps."""
         self._admit()
-        if not self._search.busy:
+        if not self._search.is_busy:
             return list(self._made(len(self._left) * self._most))
         self._board.move(self._search)
         made = list(self._made(self._group))
@@ -171,16 +172,17 @@ class Session:
 
     def _admit(self) -> None:
         """Newcomers take free places, or places behind the last; where nobody waits, the others close ranks."""
+        if self._fixed and not self._waiting:
+            return
         search = self._search
         empty = search.free
-        if len(empty) > self._free * len(self._keys) or (self._waiting and not search.busy):
+        if len(empty) > self._free * len(self._keys) or (self._waiting and not search.is_busy):
             while self._waiting and empty:
                 empty = self._enter(empty)
-            if empty and not self._fixed and search.busy:
+            if empty and not self._fixed and search.is_busy:
                 self._close_ranks()
-        if not self._fixed:
-            while self._waiting and len(self._keys) < self._most and not search.free:
-                self._enter(list(range(len(self._keys), self._most)))
+        while not self._fixed and self._waiting and len(self._keys) < self._most and not search.free:
+            self._enter(list(range(len(self._keys), self._most)))
 
     def _enter(self, empty: list[int]) -> list[int]:
         """The next that wait take the first of these places; gives the places that remain."""

@@ -19,12 +19,12 @@ from regard.batches.rows import Rows, rows_of
 from regard.search import Search
 from regard.translation.engines.engine import Decoding
 
-_WARM_UP = 2
+_WARM_UP = 1
 _KERNELS = [SDPBackend.EFFICIENT_ATTENTION, SDPBackend.MATH]  # these treat hidden keys as if they did not exist
 
 
 def captured(work: Callable[[], None]) -> Callable[[], None]:
-    """The same work as one graph. It runs a few times first, since kernels are chosen and compiled then.
+    """The same work as one graph. It runs once before, since kernels are chosen and compiled then.
 
     Work that cannot be captured is returned as it is and runs kernel by kernel.
     """

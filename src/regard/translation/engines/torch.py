@@ -30,8 +30,8 @@ from regard.translation.engines.ensemble import Ensemble, in_place
 
 _CPU_TOKENS = 16384  # source tokens, padding included, for all hypotheses together
 _SIMILAR = 1.5  # a sentence is at most so many times as long as others of its group
-_GPU_ROWS = 4096  # hypotheses that are searched together, where sources are short and memory is plenty
-_PLENTY = 64 << 30  # bytes
+_GPU_ROWS = 8192  # hypotheses of a model in half precision that are searched together, if memory is plenty
+_PLENTY = 128 << 30  # bytes
 _FEWEST = 8  # places
 _GPU_SHORTEST = 32  # tokens that sources are padded to, or twice as many, or four times ...
 _GPU_SHARE = 1 / 8  # of the places is filled at a time
@@ -51,11 +51,11 @@ class TorchEngine:
         tokenisers: Tokenisers,
         *,
         device: torch.device,
-        precision: torch.dtype | None = None,
+        precision: torch.dtype = torch.float32,
         gpu_rows: int | None = None,
         lock: RLock | None = None,
     ) -> None:
-        self.model = model if precision is None else rounded(model, precision)
+        self.model, self.precision = model, precision  # that of its weights
         self.tokenisers, self.device, self.gpu_rows = tokenisers, device, gpu_rows
         self.lock = lock or RLock()  # held while the model computes
         self.benches: dict[tuple[int, SearchSettings], _Bench] = {}
@@ -150,7 +150,7 @@ class TorchEngine:
         if plain and key in self.benches:
             self.benches[key] = self.benches.pop(key)  # the last is the one used most recently
             return self.benches[key]
-        rows, width = self.gpu_rows or _rows_for(self.device), search.width
+        rows, width = self.gpu_rows or _rows_for(self.device, self.precision), search.width
         places = max(_FEWEST, rows // width * _GPU_SHORTEST // length)
         group = max(1, int(places * _GPU_SHARE))
         nothing = rows_of([[[self.tokenisers.source.end]]] * places, length=length).to(self.device)
@@ -207,12 +207,11 @@ def _groups(lengths: Sequence[int], tokens: int) -> Iterator[tuple[list[int], in
         yield group, places
 
 
-def _rows_for(device: torch.device) -> int:
-    """How many hypotheses fit: fewer on a GPU with less memory."""
+def _rows_for(device: torch.device, precision: torch.dtype) -> int:
+    """How many hypotheses fit: fewer on a GPU with less memory, and half as many in float32."""
     memory = torch.cuda.get_device_properties(device).total_memory
-    return next(
-        rows for rows in (_GPU_ROWS >> n for n in range(8)) if rows <= 256 or rows * _PLENTY <= memory * _GPU_ROWS
-    )
+    most = _GPU_ROWS * 2 // max(2, precision.itemsize)
+    return next(rows for rows in (most >> n for n in range(8)) if rows <= 256 or rows * _PLENTY <= memory * _GPU_ROWS)
 
 
 def _padded(length: int) -> int:
@@ -231,10 +230,10 @@ def together(models: Sequence[Model[Any, Any]]) -> Decoding:
 
 def _open(loaded: Loaded) -> TorchEngine:
     """On a GPU that has bf16, with copies in bf16: scores and attention stay those of the float32 models."""
-    models = list(loaded.models)
+    models, precision = list(loaded.models), torch.float32
     if loaded.device.type == "cuda" and torch.cuda.is_bf16_supported(including_emulation=False):
-        models = [rounded(model, torch.bfloat16) for model in models]
-    return TorchEngine(together(models), loaded.tokenisers, device=loaded.device, lock=loaded.lock)
+        models, precision = [rounded(model, torch.bfloat16) for model in models], torch.bfloat16
+    return TorchEngine(together(models), loaded.tokenisers, device=loaded.device, precision=precision, lock=loaded.lock)
 
 
 ENGINE = EngineFile(open=_open, preference=1, open_if_it_suits=_open)
