@@ -10,6 +10,7 @@ import torch
 from torch.nn import functional as F
 
 from regard import modelfolder, models
+from regard.models.fast import fast_form
 from regard.models.transformer import Transformer
 from regard.tasks.translation import batch_of
 from regard.tokens import Tokenisers, TokeniserSettings
@@ -46,7 +47,7 @@ def model_folder(
     sizes = {"d_model": 48, "d_ff": 96, "heads": 4, "encoder_layers": layers, "decoder_layers": layers, "dropout": 0.0}
     table = {**sizes, "source_vocabulary": both.source.size, "target_vocabulary": both.target.size, **settings}
     chosen = models.read_settings(table, where="a test")
-    model = models.build("transformer", chosen)
+    model = fast_form(models.build("transformer", chosen), "training")
     assert isinstance(model, Transformer)
     optimiser = torch.optim.Adam(model.train().parameters(), betas=(0.9, 0.98), eps=1e-9)
     for step in range(1, steps + 1):

@@ -89,12 +89,8 @@ def padded(corpus: StoredCorpus, tokens: int, *, most: int) -> list[Batch]:
     groups: list[Numbers] = []
     for first in range(0, len(order), size):
         pool = order[first : first + size]
-        pool = pool[
-            np.argsort(
-                np.maximum(corpus.streams["source"].lengths[pool], corpus.streams["target"].lengths[pool]),
-                kind="stable",
-            )
-        ]
+        longest = np.max([stream.lengths[pool] for stream in corpus.streams.values()], axis=0)
+        pool = pool[np.argsort(longest, kind="stable")]
         cut = np.flatnonzero(np.diff(corpus.streams["target"].lengths[pool].cumsum(dtype=np.int64) // tokens)) + 1
         groups += np.split(pool, cut)[:-1] or [pool]
     chosen = draw.permutation(len(groups))[:most]
@@ -107,7 +103,8 @@ def _padded_batch(corpus: StoredCorpus, pairs: Numbers) -> Batch:
     read = torch.roll(said.tokens, 1, dims=1)
     read[:, 0] = corpus.begin
     target = Rows(read * said.segments, said.segments, said.positions)
-    return Batch(source, target, said.tokens, int(said.segments.sum()))
+    streams = {"source": source, "target": target}
+    return Batch(streams, said.tokens, said.segments != 0, int(said.segments.sum()))
 
 
 def _padded_rows(side: Stream, pairs: Numbers) -> Rows:

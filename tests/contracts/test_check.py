@@ -403,11 +403,11 @@ def test_advice_grows_with_the_corpus(pairs: int, preset: str, vocabulary: int, 
 def test_a_named_preset_gets_a_vocabulary_that_suits_the_corpus() -> None:
     from regard.training.advice import suitable_vocabulary
 
-    vocabulary, reason = suitable_vocabulary(range(800), 37_000) or (0, "")
+    vocabulary, reason = suitable_vocabulary(800, 37_000) or (0, "")
     assert vocabulary == 2_000
     assert reason.startswith("800 pairs: a vocabulary of 2,000, because the preset's 37,000 needs more text")
-    assert suitable_vocabulary(range(30_000), 8_000) is None
-    assert suitable_vocabulary(range(10**9), 37_000) is None  # it does not count further than needed
+    assert suitable_vocabulary(30_000, 8_000) is None
+    assert suitable_vocabulary(10**9, 37_000) is None
 
 
 def test_a_warm_up_that_training_does_not_reach_is_warned_of() -> None:

@@ -49,8 +49,8 @@ def test_the_text_of_held_out_pairs_is_that_of_the_files(kind: str, source: Sour
     lines = Path(source.data[0]).read_text(encoding="utf-8").splitlines()
     for number, pair in enumerate(found.pairs):
         assert f"{pair.source}\t{pair.target}" in lines
-        assert made.source.encode(pair.source) == found.corpus.source.sentence(number)
-        assert made.target.encode(pair.target) == found.corpus.target.sentence(number)
+        assert made.source.encode(pair.source) == found.corpus.streams["source"].sentence(number)
+        assert made.target.encode(pair.target) == found.corpus.streams["target"].sentence(number)
     assert not said
 
 
@@ -66,7 +66,7 @@ def test_the_text_is_kept_with_the_run_and_read_from_the_files_only_once(source:
     assert any("w1" not in text.source for text in texts)
     assert "there is no such file or folder" in said[0]
     assert "3 of 3 validation pairs are no longer in their files" in said[1]
-    assert fewer.references[0] == made.target.decode(fewer.corpus.target.sentence(0))
+    assert fewer.references[0] == made.target.decode(fewer.corpus.streams["target"].sentence(0))
 
 
 def test_pairs_with_the_same_ids_keep_their_own_texts_in_their_order(tmp_path: Path) -> None:

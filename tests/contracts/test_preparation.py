@@ -89,8 +89,8 @@ def test_what_is_stored_is_what_the_tokenisers_say_and_an_end(tmp_path: Path, to
     pairs = [(" Two  spaces", "zwei"), ("cafe\u0301", "Kaffee"), *SENTENCES[:20]]
     corpus = prepare(source_of(tsv(tmp_path / "a.tsv", pairs)), tokenisers, tmp_path / "out")
     for side, tokeniser, column in (
-        (corpus.source, tokenisers.source, [normalise(pair[0]) for pair in pairs]),
-        (corpus.target, tokenisers.target, [normalise(pair[1]) for pair in pairs]),
+        (corpus.streams["source"], tokenisers.source, [normalise(pair[0]) for pair in pairs]),
+        (corpus.streams["target"], tokenisers.target, [normalise(pair[1]) for pair in pairs]),
     ):
         for number, text in enumerate(column):
             start, length = int(side.starts[number]), int(side.lengths[number])

@@ -10,7 +10,7 @@ from regard.models.parts.observation import Head, without
 from regard.models.transformer import ARCHITECTURE, TransformerSettings
 from regard.settings import read_toml
 from regard.training.corpora import Corpora, check_positions
-from regard.training.validation import HeldOut
+from regard.training.held_out import HeldOut
 from small import padded, store, transformer
 
 VOCABULARIES = {"source_vocabulary": 10, "target_vocabulary": 10}
@@ -29,11 +29,11 @@ def test_all_mistakes_are_told_at_once() -> None:
         )
     assert str(error.value).splitlines() == [
         "my.toml: these settings are invalid:",
-        "  target_vocabulary: this setting is required.",
         "  heads = -1: input should be greater than 0.",
         "  d_k: this setting is required.",
         "  d_v: this setting is required.",
         "  norm = 'middle': input should be 'post' or 'pre'.",
+        "  target_vocabulary: this setting is required.",
         "  droput: there is no such setting; did you mean 'dropout'?",
     ]
 
@@ -92,7 +92,8 @@ def test_a_row_may_be_longer_than_the_learned_positions() -> None:
 
 def test_a_corpus_longer_than_the_learned_positions_is_refused_before_the_first_step(tmp_path: Path) -> None:
     stored = store(tmp_path / "corpus", [([5] * 3, [6] * 9)], begin=0, end=1, vocabulary=23)
-    corpora = Corpora(stored, HeldOut([], [], stored), "")
+    held_out = HeldOut(stored, None, None, count=0, folder=tmp_path, say=print)  # type: ignore[arg-type]
+    corpora = Corpora(stored, held_out, "")
     settings = transformer(positions="learned", learned_positions=10).settings
     check_positions(corpora, ARCHITECTURE, settings)
     check_positions(corpora, ARCHITECTURE, transformer(learned_positions=4).settings)  # sinusoids have no limit

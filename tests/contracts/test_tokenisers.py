@@ -328,7 +328,7 @@ def test_placeholders_of_real_programs_survive_whole() -> None:
 
 def test_decomposed_characters_are_the_letters_of_korean_syllables_and_come_back_whole() -> None:
     whole = train(["한국", "é"], ["x"], settings("characters", options={"minimum": 1, "decomposed": True}))
-    assert len(whole.streams["source"].encode("한국")) == 6
-    assert len(whole.streams["source"].encode("é")) == 2
+    assert len(whole.source.encode("한국")) == 6
+    assert len(whole.source.encode("é")) == 2
     for text in ("한국", "국한", "é", "éx"):
-        assert whole.streams["source"].decode(whole.streams["source"].encode(text)) == text
+        assert whole.source.decode(whole.source.encode(text)) == text

@@ -227,7 +227,8 @@ def test_texts_that_are_all_given_at_once_are_searched_at_once(
 
 def test_a_gpu_scores_more_tokens_at_a_time(translator: Translator) -> None:
     sizes = [
-        Forced((), translator.tokenisers, device=torch.device(name))._batch_size() for name in ("cpu", "cuda", "cuda:1")
+        Forced(replace(translator.loaded, device=torch.device(name)))._batch_size()
+        for name in ("cpu", "cuda", "cuda:1")
     ]
     assert sizes == [2048, 16384, 16384]
 
@@ -247,7 +248,7 @@ def test_wrong_devices_and_no_folders_are_told(trained_folder: Path) -> None:
 def test_an_ensemble_says_what_the_mean_of_its_members_says(
     trained_folder: Path, untrained: Path, texts: list[str]
 ) -> None:
-    alone = regard.load(trained_folder, device="cpu")
+    alone = regard.load(trained_folder, device="cpu", engine="torch")
     twice = regard.load([trained_folder, trained_folder], device="cpu")
     assert of(twice.translate(texts[:20])) == of(alone.translate(texts[:20]))
     both = regard.load([trained_folder, untrained], device="cpu")

@@ -12,6 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from regard.cli.columns import columns_of
+from regard.cli.options import Columns
 from regard.cli.output import print_json
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ def command(
     target: Annotated[str, typer.Option(help="Target language, such as de.")],
     test: Annotated[list[str] | None, typer.Option(help="Test set to look for in the data; may be repeated.")] = None,
     format: Annotated[str | None, typer.Option(help="Format of the files (default: from their names).")] = None,  # noqa: A002
-    columns: Annotated[str | None, typer.Option(help="TSV columns of source and target, such as 3,4.")] = None,
+    columns: Columns = None,
     test_columns: Annotated[str | None, typer.Option(help="TSV columns of the test sets.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:

@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from regard.cli.options import Device
 from regard.cli.output import print_json
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ def command(
     length_penalty: Annotated[
         float, typer.Option(help="Length penalty of the models' search (the paper's alpha).")
     ] = 0.6,
-    device: Annotated[str | None, typer.Option(help="cpu or cuda (default: the best available).")] = None,
+    device: Device = None,
     out: Annotated[Path | None, typer.Option(help="Write the comparison as an HTML page to this file.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:

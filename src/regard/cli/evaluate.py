@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from regard.cli.options import BeamSize, Columns, Device, Engine, Format, LengthPenalty, Model
 from regard.cli.output import print_json
 
 if TYPE_CHECKING:
@@ -17,31 +18,25 @@ if TYPE_CHECKING:
 
 
 def command(
-    model: Annotated[Path, typer.Argument(help="A model folder, or the name of a shipped model.")],
+    model: Model,
     test: Annotated[Path, typer.Option(help="Test set: sentence pairs, or sources with --reference.")],
     reference: Annotated[
         list[Path] | None, typer.Option(help="File of references, one per line; may be repeated.")
     ] = None,
     source: Annotated[str, typer.Option(help="Source language (default: the model's).")] = "",
     target: Annotated[str, typer.Option(help="Target language (default: the model's).")] = "",
-    format_: Annotated[
-        str | None, typer.Option("--format", help="Format of the test set (default: from its name).")
-    ] = None,
-    columns: Annotated[str | None, typer.Option(help="TSV columns of source and target, such as 3,4.")] = None,
+    format_: Format = None,
+    columns: Columns = None,
     metrics: Annotated[str, typer.Option(help="Metrics, separated by commas (default: by the task).")] = "",
     tokenised: Annotated[bool, typer.Option("--tokenised", help="The text is already tokenised.")] = False,
     lowercase: Annotated[bool, typer.Option("--lowercase", help="Ignore case.")] = False,
-    beam_size: Annotated[int, typer.Option(help="Beam size.")] = 4,
-    length_penalty: Annotated[
-        float, typer.Option(help="Length penalty (the paper's alpha); higher favours longer translations.")
-    ] = 0.6,
+    beam_size: BeamSize = 4,
+    length_penalty: LengthPenalty = 0.6,
     save_translations: Annotated[
         Path | None, typer.Option(help="Write the translations to this file, one per line.")
     ] = None,
-    device: Annotated[str | None, typer.Option(help="cpu or cuda (default: the best available).")] = None,
-    engine: Annotated[
-        str, typer.Option(help="Inference engine: auto, torch, ctranslate2, ctranslate2-float32.")
-    ] = "auto",
+    device: Device = None,
+    engine: Engine = "auto",
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
     """Evaluate a model: scores with their signatures, perplexity, lengths and speed.

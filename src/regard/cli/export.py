@@ -7,9 +7,11 @@ from typing import Annotated
 
 import typer
 
+from regard.cli.options import Model
+
 
 def command(
-    model: Annotated[Path, typer.Argument(help="A model folder, or the name of a shipped model.")],
+    model: Model,
     out: Annotated[Path, typer.Argument(help="The folder to create.")],
     to: Annotated[str, typer.Option(help="Target format: ctranslate2, or regard (a smaller model folder).")],
     quantization: Annotated[

@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from regard.cli.options import Device, Model
 from regard.cli.output import print_json
 from regard.files import write
 
@@ -25,7 +26,7 @@ _SHORT = {"distance": "dist.", "previous": "prev.", "punctuation": "punct.", "al
 
 
 def command(
-    model: Annotated[Path, typer.Argument(help="A model folder, or the name of a shipped model.")],
+    model: Model,
     sentence: Annotated[str, typer.Argument(help="The sentence to look at.")] = "",
     target: Annotated[str | None, typer.Option(help="Translation to look at (default: the model's own).")] = None,
     without: Annotated[str, typer.Option(help="Heads and layers to switch off: encoder.2.5,decoder-source.0")] = "",
@@ -45,7 +46,7 @@ def command(
     ] = None,
     bleu: Annotated[bool, typer.Option("--bleu", help="With --knock-out: also measure BLEU (slower).")] = False,
     sentences: Annotated[int, typer.Option(min=1, help="Largest number of pairs to read from the file.")] = 500,
-    device: Annotated[str | None, typer.Option(help="cpu or cuda (default: the best available).")] = None,
+    device: Device = None,
 ) -> None:
     """Show a model's attention for one sentence, or measure its heads over sentence pairs.
 

@@ -11,34 +11,28 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+from regard.cli.options import Columns, Device, Format
+
 
 def command(
     out: Annotated[Path, typer.Option(help="The model folder to write.")],
     data: Annotated[list[str] | None, typer.Argument(help="Sentence pairs: files, folders, patterns or stems.")] = None,
     source: Annotated[str | None, typer.Option(help="Source language, such as en.")] = None,
     target: Annotated[str | None, typer.Option(help="Target language, such as de.")] = None,
-    preset: Annotated[
-        str, typer.Option(help="auto, tiny, small, base, big, or any other of: regard presets.")
-    ] = "auto",
+    preset: Annotated[str, typer.Option(help="auto, tiny, small, base, big, or another of: regard presets.")] = "auto",
     recipe: Annotated[Path | None, typer.Option(help="TOML file with settings and, if you like, the data.")] = None,
-    set_: Annotated[
-        list[str] | None, typer.Option("--set", help="Set one setting, such as training.warmup=2000; may be repeated.")
-    ] = None,
+    set_: Annotated[list[str] | None, typer.Option("--set", help="One setting: training.warmup=2000.")] = None,
     valid: Annotated[Path | None, typer.Option(help="Validation pairs (default: hold some out of the data).")] = None,
     from_model: Annotated[Path | None, typer.Option("--from", help="Model to adapt (fine-tune) to the data.")] = None,
-    old: Annotated[
-        list[Path] | None, typer.Option(help="With --from: the model's old training data, to mix in.")
-    ] = None,
-    format_: Annotated[
-        str | None, typer.Option("--format", help="Format of the files (default: from their names).")
-    ] = None,
-    columns: Annotated[str | None, typer.Option(help="TSV columns of source and target, such as 3,4.")] = None,
+    old: Annotated[list[Path] | None, typer.Option(help="With --from: the model's old data, to mix in.")] = None,
+    format_: Format = None,
+    columns: Columns = None,
     skip_bad: Annotated[bool, typer.Option("--skip-bad", help="Skip bad lines and count them.")] = False,
     steps: Annotated[int | None, typer.Option(help="Number of training steps.")] = None,
     minutes: Annotated[float | None, typer.Option(help="Time limit in minutes.")] = None,
     checkpoint_every: Annotated[int | None, typer.Option(help="Steps between two checkpoints.")] = None,
     seed: Annotated[int | None, typer.Option(help="Random seed.")] = None,
-    device: Annotated[str | None, typer.Option(help="cpu or cuda (default: the best available).")] = None,
+    device: Device = None,
     resume: Annotated[bool, typer.Option("--resume", help="Resume the run in --out.")] = False,
     changed_data: Annotated[bool, typer.Option("--changed-data", help="Resume even if the data changed.")] = False,
     tensorboard: Annotated[bool, typer.Option("--tensorboard", help="Also write logs for TensorBoard.")] = False,

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from regard.cli import interruption
+from regard.cli.options import BeamSize, Device, Engine, LengthPenalty, Model
 from regard.cli.output import print_json
 from regard.errors import SettingsError, TextError
 
@@ -27,7 +28,7 @@ _STANDARD_INPUT = Path("-")
 
 
 def command(
-    model: Annotated[Path, typer.Argument(help="A model folder, or the name of a shipped model.")],
+    model: Model,
     files: Annotated[
         list[Path] | None, typer.Argument(help="Text files or documents; - is standard input (default).")
     ] = None,
@@ -41,10 +42,8 @@ def command(
     ] = False,
     mark: Annotated[bool, typer.Option(help="In documents: mark translations for review (fuzzy, ...).")] = True,
     force: Annotated[bool, typer.Option(help="Overwrite existing files.")] = False,
-    beam_size: Annotated[int, typer.Option(help="Beam size.")] = 4,
-    length_penalty: Annotated[
-        float, typer.Option(help="Length penalty (the paper's alpha); higher favours longer translations.")
-    ] = 0.6,
+    beam_size: BeamSize = 4,
+    length_penalty: LengthPenalty = 0.6,
     n_best: Annotated[
         int, typer.Option(help="Print the N best translations of each line: line number, score, text.")
     ] = 1,
@@ -63,10 +62,8 @@ def command(
     ensemble: Annotated[list[Path] | None, typer.Option(help="Another model for an ensemble; may be repeated.")] = None,
     alignment: Annotated[bool, typer.Option(help="Append the word alignment after a tab: 0-0 1-2.")] = False,
     json_: Annotated[bool, typer.Option("--json", help="Print one JSON object per line or document.")] = False,
-    engine: Annotated[
-        str, typer.Option(help="Inference engine: auto, torch, ctranslate2, ctranslate2-float32.")
-    ] = "auto",
-    device: Annotated[str | None, typer.Option(help="cpu or cuda (default: the best available).")] = None,
+    engine: Engine = "auto",
+    device: Device = None,
 ) -> None:
     """Translate text line by line, or whole documents in their own format."""
     draws = {"temperature": temperature, "top_k": top_k, "top_p": top_p, "seed": seed}

@@ -190,5 +190,6 @@ def _read_began(work: Path) -> dict[str, Any]:
 
 
 def _write(path: Path, table: Mapping[str, Any]) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
     with replacing(path) as file:
         file.write(json.dumps(table, indent=2, ensure_ascii=False).encode() + b"\n")
