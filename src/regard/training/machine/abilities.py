@@ -114,7 +114,8 @@ def _broken_precision(device: str, probe: probes.Probe) -> Part:
 def _engines() -> list[Part]:
     """Every engine, tried with a tiny model."""
     parts = []
-    for probe in probes.engines(engines()):
+    names = [name for name in engines() if torch.cuda.is_available() or name != "torch-float32"]  # `torch` on a CPU
+    for probe in probes.engines(names):
         mend = ""
         if not probe.works:
             missing = probe.name.startswith("ctranslate2") and find_spec("ctranslate2") is None
