@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 import torch
 
-from regard import SettingsError, modelfolder, models, tasks
+import regard
+from regard import ModelFolderError, SettingsError, modelfolder, models, tasks
 from regard.batches.corpus import StoredCorpus, store
 from regard.batches.loader import Loader, LoaderSettings
 from regard.batches.rows import rows_of
@@ -117,3 +118,12 @@ def test_a_model_folder_names_its_task_and_one_without_a_name_is_a_translator(tm
     assert '"task"' not in (tmp_path / "pair" / "regard.json").read_text()
     assert modelfolder.load(tmp_path / "pair").description.task == "translation"
     assert modelfolder.load(tmp_path / "pair").model(padded([([5], [6])])).shape == (1, 2, 23)
+
+
+def test_a_model_of_another_task_does_not_open_as_a_translator(tmp_path: Path) -> None:
+    model = language_model()
+    modelfolder.save(
+        tmp_path / "language", model, architecture="decoder_only", settings=model.settings, task="language"
+    )
+    with pytest.raises(ModelFolderError, match="trained for the task 'language', so it does not translate"):
+        regard.load(tmp_path / "language")

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, overload
 
 import torch
 
-from regard import modelfolder, models, shipped
+from regard import modelfolder, models, shipped, tasks
 from regard.devices import device_for
 from regard.errors import ModelFolderError, SettingsError, TextError
 from regard.modelfolder import Description, ModelFolder
@@ -291,6 +291,13 @@ def _open_again(folders: list[Path], options: Mapping[str, Any]) -> Translator:
 
 
 def _load(folders: tuple[Path, ...], device: torch.device) -> Loaded:
+    for folder in folders:
+        task = modelfolder.read_description(folder).task
+        if not tasks.task(task).translates:
+            raise ModelFolderError(
+                f"{folder}: this model was trained for the task {task!r}, so it does not translate.\n"
+                "  Give a model that was trained on sentence pairs."
+            )
     members = tuple(_fast(modelfolder.load(folder, device=device)) for folder in folders)
     tokenisers = [_tokenisers(folder, member) for folder, member in zip(folders, members, strict=True)]
     for folder, member, own in zip(folders, members, tokenisers, strict=True):
