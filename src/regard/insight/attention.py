@@ -21,11 +21,11 @@ from regard.models.parts.observation import Head
 from regard.models.protocols import AttentionName, Lookup
 
 SOURCE_KIND = "decoder-source"  # the attention that alignments are made of
-_MATCHES = 1e-3  # how far log-weights may lie from scores that they are said to come from
+_MATCHES = 1e-3  # largest difference between log-weights and the scores behind them
 
 
 class Alignment(NamedTuple):
-    """A word that was said, the source word that was looked at most, and how much, the end left aside."""
+    """A generated word, the source word with the most attention, and its weight; the end is left aside."""
 
     said: int
     source: int
@@ -41,7 +41,7 @@ class Attention:
     source: Tokens
     said: Tokens
     read: Tokens
-    logprobs: tuple[float, ...]  # of each piece that was said
+    logprobs: tuple[float, ...]  # of each generated piece
     lookups: Mapping[AttentionName, Lookup]  # query [H, T, K], key and value [H, S, K], weights [H, T, S]
     off: tuple[Head, ...] = ()  # heads that were switched off
     model: str = ""  # what it is called
@@ -83,7 +83,7 @@ class Attention:
         return logarithms, "log weight"
 
     def alignment(self) -> list[Alignment]:
-        """Where each word that was said came from, by the mean of all heads that look at the source in one layer.
+        """The source word behind each generated word, by the mean of all heads that look at the source in one layer.
 
         It is the layer that is most decided. The end of the source is left aside: heads rest there.
         """

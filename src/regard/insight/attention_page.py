@@ -97,7 +97,7 @@ class First(NamedTuple):
 
 
 def write_page(path: Path, attention: Attention, *, first: First | None = None) -> int:
-    """Writes the page, whole or not at all; its bytes are counted. Without `first`, it opens with all that was said."""
+    """Writes the page, whole or not at all, and returns its size in bytes. Without `first`, it shows all words."""
     content = page(attention, first=first).encode(errors="replace")
     with replacing(path) as file:
         file.write(content)

@@ -24,7 +24,7 @@ from regard.models.parts.observation import Head, heads_of, observing
 from regard.models.protocols import AttentionName, Lookup, Model, State
 from regard.search import Request, SearchSettings, build, decode
 
-ALLOWED = (0.0, 0.01)  # how much more loss is allowed, as a share, where it is told how many heads can go
+ALLOWED = (0.0, 0.01)  # the allowed increase of the loss, as a share, for the number of removable heads
 _TOKENS = 4096  # of a batch, repetitions included
 
 Variant = Collection[Head]

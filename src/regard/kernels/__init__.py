@@ -1,8 +1,8 @@
 """Kernels of our own for GPUs, one file each, where a measurement asked for them. They need Triton.
 
-Whoever uses one has a plain way beside it, and asks `trusted` first: a kernel is tried on this machine before it is
-used, and where it does not compile or does not agree, the plain way goes on. Kernels for training are operations of
-PyTorch with a gradient, so that compiled code can call them; there, `works` asks, and `introduce` comes before it.
+Callers have a plain alternative and ask `trusted` first: a kernel is tried on this machine before it is used. If it
+does not compile or its numbers differ, the plain alternative runs. Kernels for training are PyTorch operations with a
+gradient, so that compiled code can call them; there, `works` asks the same question, after `introduce`.
 """
 
 from __future__ import annotations

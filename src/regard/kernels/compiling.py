@@ -1,4 +1,4 @@
-"""What PyTorch's compiler is told about our operations: to call them as they are, and to leave some sums to them.
+"""Our operations in PyTorch's compiler: it calls them as they are, and leaves some sums to them.
 
 What leaves a residual connection enters the next sub-layer and goes past it, so its gradient is a sum of two. The
 kernel that needs it, `regard::residual_norm_backward`, adds them itself: no sum is written, and read again.

@@ -14,7 +14,7 @@ COLOURS = 6  # of the style; more systems or curves than that begin again
 def document(
     *, title: str, header: str, sections: Sequence[str], skip: tuple[str, str], style: str = "", script: str = ""
 ) -> str:
-    """The page; `skip` is the section that whoever uses a keyboard can go to at once, and what it is called.
+    """The page; `skip` is the section that keyboard users can skip to, and the text of that link.
 
     `script` is what makes it move, if anything does: elements that stand at the end of the body, HTML already.
     """

@@ -11,11 +11,11 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-NOTHING = -1  # stands where no word was said
+NOTHING = -1  # where no token was generated
 
 
 class Hypotheses(NamedTuple):
-    """What was said so far, and how probable it is."""
+    """The tokens generated so far, and their log-probabilities."""
 
     tokens: Tensor  # [N, W, T], then NOTHING
     logprobs: Tensor  # [N, W, T] of each token

@@ -33,7 +33,7 @@ class Continuations:
         self.words = words.clamp(min=0)  # [N, C]
 
     def apply(self, hypotheses: Hypotheses) -> Tensor:
-        """[N, W, C] True where the word would continue what was said."""
+        """[N, W, C] True where the token would continue the hypothesis."""
         recent = hypotheses.recent(self.looks_back)
         matches = (recent[:, :, None] == self._before[:, None]) | self._any[:, None]
         return matches.all(-1) & self._real[:, None]
@@ -59,7 +59,7 @@ class Progress(NamedTuple):
     owed: Tensor  # [N, W] the words of all phrases that were not said yet
     words: Tensor  # [N, C] words of phrases
     logits: Tensor  # [N, W, C] of the word, where it begins or continues a phrase that is owed; -inf elsewhere
-    reached: Tensor  # [N, C] how many words of its phrase are said once the word is
+    reached: Tensor  # [N, C] how many tokens of its phrase are generated with this token
 
     def gained(self, tokens: Tensor) -> Tensor:
         """[N, W, K] tokens to say next -> how many required words stand then, up to what is the same for a sentence."""
@@ -91,7 +91,7 @@ class RequiredPhrases:
         self._lengths = (self._phrases != NOTHING).sum(-1)
 
     def met(self, hypotheses: Hypotheses) -> Tensor:
-        """[N, W, P] True where the phrase was said."""
+        """[N, W, P] True where the hypothesis contains the phrase."""
         longest = self._phrases.size(2)
         spans = F.pad(hypotheses.tokens, (0, longest - 1), value=NOTHING).unfold(2, longest, 1)  # [N, W, T, M]
         phrases = self._phrases[:, None, None]

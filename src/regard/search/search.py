@@ -106,7 +106,7 @@ class Search(ABC):
         return places
 
     def reserve(self, places: int, *, room: int | None = None) -> None:
-        """So many free places. With `room` for so many words, all tensors stay where they are for ever after.
+        """So many free places. With `room` for so many tokens, all tensors stay where they are.
 
         Then `move` can be captured and replayed; requests must have no prefix and no phrases.
         """
@@ -177,7 +177,7 @@ class Search(ABC):
 
     @torch.no_grad()
     def advance(self, logits: Tensor) -> Decision:
-        """One step on, from the logits after what was said last: [N * W, V], which are overwritten."""
+        """One step on, from the logits after the last tokens: [N * W, V], which are overwritten."""
         rows = self.move(logits)
         return Decision(self.conclude(), rows)
 

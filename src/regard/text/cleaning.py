@@ -1,7 +1,7 @@
 """Cleaning: which sentence pairs are kept, and a count with places for every reason why others are not.
 
 A chunk of pairs is cleaned by itself, in any process, column by column, since most pairs need no second look. Only
-duplicates need to know of other chunks: whoever puts the chunks together holds the set of fingerprints. What is kept
+duplicates need to know of other chunks: the caller that joins the chunks holds the set of fingerprints. What is kept
 and what is dropped always add up to what came in.
 """
 

@@ -21,7 +21,7 @@ _MAY_CHANGE = "dropout"
 
 
 def own_tables(name: str, given: Tables) -> Tables:
-    """The tables [model] and [tokeniser] of the model that is adapted; what was `given` otherwise is told."""
+    """The tables [model] and [tokeniser] of the model that is adapted; settings in `given` that differ are refused."""
     description, files = modelfolder.read_description(name), modelfolder.read_tokeniser(name)
     own = {"architecture": description.architecture, **_settings(description, {}).table()}
     sizes = models.architecture(description.architecture).vocabularies.values()

@@ -77,7 +77,7 @@ class Checkpoints:
         _write(self.folder / BEST, progress, {WEIGHTS: weights})
 
     def newest(self, say: Say) -> tuple[Progress, Tensors, Tensors] | None:
-        """The newest checkpoint that is whole; `say` is told about damaged ones, which are passed over."""
+        """The newest checkpoint that is whole; damaged ones are skipped and reported to `say`."""
         for place in reversed(self._places("step-*", "stop-*")):
             if (place / DESCRIPTION).is_file() and not (place / OPTIMISER).is_file():
                 continue

@@ -1,4 +1,4 @@
-"""What happens during training, told to whoever watches, and written down in metrics.jsonl."""
+"""What happens during training: shown to views, and written to metrics.jsonl."""
 
 from __future__ import annotations
 

@@ -175,7 +175,7 @@ class Optimisation:
         return 6.0 * weights * self.settings.batch_tokens * self.settings.steps
 
     def _start_moments(self) -> None:
-        """Adam's state before the first step, made now, so that its tensors stay the same for ever."""
+        """Adam's state before the first step, made now, so that its tensors never change."""
         for weight in self.weights.values():
             self.adam.state[weight] = {
                 "step": torch.zeros((), device=self.device),

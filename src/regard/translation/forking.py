@@ -1,6 +1,6 @@
 """Translators and forks: a process that was forked after a Translator was opened cannot translate.
 
-A fork copies the memory of a process, but only the thread that forked. The child waits for ever for the threads that
+A fork copies the memory of a process, but only the thread that forked. The child waits indefinitely for threads that
 multiply matrices, for those of CTranslate2, and for locks that other threads held; and it cannot use its parent's GPU.
 """
 
@@ -22,7 +22,7 @@ def refuse_after_fork() -> None:
     if _opened_in != process:
         raise TranslatorError(
             f"Process {process} was forked from process {_opened_in}, which had opened a Translator; "
-            "here it would wait for ever for threads that only exist there.\n"
+            "here it would wait indefinitely for threads that only exist there.\n"
             "  Start processes with multiprocessing.get_context('spawn'), and pass them the Translator: it opens its"
             " folder again. Or fork before the first regard.load, and load in each process."
         )

@@ -1,4 +1,4 @@
-"""Observing attention, and intervening in it. The model keeps nothing: whoever looks, holds what was seen.
+"""Observing attention, and changing it. The model keeps nothing: the observer holds what it has seen.
 
     with watch(model) as seen:
         model(batch)
@@ -136,7 +136,7 @@ def without(model: Attending, heads: Iterable[Head]) -> Iterator[None]:
 
 @contextmanager
 def _observed(attention: Observable, observer: Observer) -> Iterator[None]:
-    """Puts `observer` behind whoever looks already."""
+    """Puts `observer` behind earlier observers."""
     earlier = attention.observer
 
     def both(lookup: Lookup) -> Tensor:

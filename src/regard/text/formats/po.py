@@ -35,7 +35,7 @@ class _Content(str):
 
 
 class BrokenCatalogue(Exception):  # noqa: N818
-    """What is wrong, and in which line; caught by whoever knows the file."""
+    """A problem and its line; caught where the file is known."""
 
     def __init__(self, what: str, *, line: int | None) -> None:
         super().__init__(what)

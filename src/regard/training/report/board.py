@@ -13,7 +13,7 @@ _STEPPED = ("loss", "perplexity", "rate", "gradient", "tokens_per_second", "memo
 
 
 def board(folder: Path) -> Callable[[Event], None]:
-    """Whoever is told events writes them into `folder`; look at it with `tensorboard --logdir`."""
+    """A listener that writes events into `folder`; read them with `tensorboard --logdir`."""
     try:
         from torch.utils.tensorboard import SummaryWriter
     except ImportError:

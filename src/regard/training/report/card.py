@@ -1,4 +1,4 @@
-"""The card of a trained model: README.md in its folder, for whoever finds the model and was not there."""
+"""The card of a trained model: README.md in its folder, for people who did not see the training."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ class Series(NamedTuple):
 
 
 class Message(NamedTuple):
-    """Something that was said, after so many steps and seconds of training."""
+    """A message, after so many steps and seconds of training."""
 
     step: int
     seconds: float
@@ -63,7 +63,7 @@ def score_names(events: Events) -> list[str]:
 
 
 def messages(events: Events) -> list[Message]:
-    """Everything that was said, with the step and the time of the report before it."""
+    """All messages, with the step and the time of the report before it."""
     step, seconds = 0, 0.0
     found = []
     for event in events:
