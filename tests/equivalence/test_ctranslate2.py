@@ -188,9 +188,7 @@ def test_several_answers_are_ranked_by_our_own_score(
     assert equal >= 0.95 * len(texts)
 
 
-@pytest.mark.skipif(
-    not has_vnni(), reason="this CPU has no VNNI instructions, and int8 differs more without them"
-)
+@pytest.mark.skipif(not has_vnni(), reason="this CPU has no VNNI instructions, and int8 differs more without them")
 def test_in_int8_few_sentences_differ(loaded: ModelFolder, tokenisers: Tokenisers, ours: TorchEngine) -> None:
     texts, search = sentences(tokenisers), SearchSettings()
     found, expected = theirs(loaded, tokenisers, ours, "int8").search(texts, search), ours.search(texts, search)
