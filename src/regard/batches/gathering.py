@@ -187,7 +187,7 @@ def no_search_for_cycles() -> Iterator[None]:
 
 
 def _question(text: Text) -> str:
-    """What the pairs depend on; files that change are read anew."""
+    """What the pairs depend on; files that change are read again."""
     states = []
     for document in documents(text.data, _reading(text, BadInput()), format=text.format):
         for path in document.paths:

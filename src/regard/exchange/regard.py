@@ -1,4 +1,4 @@
-"""To Regard itself: the model folder alone, and smaller, to be sent to somebody or shipped.
+"""To Regard itself: the model folder alone, and smaller, to be sent or shipped.
 
 A folder that was trained also holds checkpoints and the report; here are the four parts of a model folder and nothing
 else. Half precision is the default.

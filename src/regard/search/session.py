@@ -171,7 +171,7 @@ class Session:
             self._search.reserve(0)
 
     def _admit(self) -> None:
-        """Newcomers take free places, or places behind the last; where nobody waits, the others close ranks."""
+        """New sentences take free places, or places behind the last; if none waits, the others close ranks."""
         if self._fixed and not self._waiting:
             return
         search = self._search

@@ -83,7 +83,7 @@ def serves(wanted: str, found: str) -> bool:
 
 @lru_cache(maxsize=4096)
 def sides(languages: Languages, found: tuple[str, ...]) -> tuple[int, int] | None:
-    """Which of the languages `found` are the source and the target, by position; None where one of them is not there.
+    """Which of the languages `found` are the source and the target, by position; None where one of them is missing.
 
     The same code beats a longer one. A position serves once, so that two texts in one language are source, then target.
     """

@@ -230,7 +230,7 @@ class Optimisation:
         smoothed, likelihood = torch.zeros(2, device=self.device)
         for part in parts:
             with self.precision.cast(self.device):
-                losses = self.loss(part._replace(tokens=0))  # a number that changes would be compiled anew
+                losses = self.loss(part._replace(tokens=0))  # a number that changes would be compiled again
             self.scaler.scale(losses.smoothed * share).backward()
             smoothed, likelihood = smoothed + losses.smoothed.detach(), likelihood + losses.likelihood.detach()
         return Losses(smoothed, likelihood)
