@@ -128,7 +128,7 @@ class TorchEngine:
             raise
 
     def _after_freeing_memory(self, search: Search) -> Search:
-        """Drops all benches, since memory is short. Returns a new search of the same settings; the old one has sentences."""
+        """Drops all benches, since memory is short. Returns a new search: the old one may hold sentences."""
         self.benches.clear()
         gc.collect()
         if self.device.type == "cuda":
