@@ -9,6 +9,7 @@ int8, may differ more, and in some of the probes.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from random import Random
@@ -38,6 +39,7 @@ _SENTENCES = (
     "UPPER lower MiXeD 1234567890",
     "e\u0301 two  spaces\tand a tab ",
 )
+_BYTE = re.compile("<0x[0-9A-F]{2}>")  # random bytes are not text
 _EXACT = "float32"
 _TOLERANCE = 1e-3  # of logits, where weights are stored exactly
 _ROUNDED_TOLERANCE = 2.0  # where they are rounded ...
@@ -101,7 +103,9 @@ def probes(tokenisers: Tokenisers) -> list[str]:
     """The sentences that are translated: the same for the same tokeniser."""
     draw, source = Random(0), tokenisers.source  # noqa: S311
     special = {source.begin, source.end, source.unknown}
-    words = [token for token in range(source.size) if token not in special]
+    pieces = enumerate(source.pieces(list(range(source.size))))
+    words = [token for token, piece in pieces if token not in special and not _BYTE.fullmatch(piece)]
+    words = words or [token for token in range(source.size) if token not in special]
     drawn = ([draw.choice(words) for _ in range(draw.randint(1, _LONGEST))] for _ in range(_RANDOM))
     texts = (source.normalise(source.decode(ids)) for ids in drawn)
     return [*_SENTENCES, *(text for text in texts if text and "\ufffd" not in text)]
