@@ -166,7 +166,7 @@ def _tokeniser(
     special = {"begin": config.decoder_start_token_id, "end": config.eos_token_id, "unknown": table[unknown]}
     try:
         options = marian.Options.read({"size": size, **special}, where=str(path))
-        return marian.load({"spm": model, "json": vocabulary}, options=options)
+        return marian.load({"spm": model, "vocab.json": vocabulary}, options=options)
     except (ModelFolderError, SettingsError) as error:
         raise ModelFolderError(f"{path}: {error}\n  The tokeniser does not fit the model, or is damaged.") from None
 

@@ -86,7 +86,7 @@ class Marian:
 
     def files(self) -> dict[str, bytes]:
         """The SentencePiece model, and the table of ids."""
-        return {"spm": self._model, "json": self._vocabulary}
+        return {"spm": self._model, "vocab.json": self._vocabulary}
 
     @cached_property
     def _pieces(self) -> list[str]:
@@ -113,7 +113,7 @@ def load(files: Mapping[str, bytes], *, options: Options) -> Marian:
     """The tokeniser of a SentencePiece model and a table of ids."""
     try:
         SentencePieceProcessor().load_from_serialized_proto(files["spm"])
-        return Marian(model=files["spm"], vocabulary=files["json"], options=options)
+        return Marian(model=files["spm"], vocabulary=files["vocab.json"], options=options)
     except RuntimeError:
         raise ModelFolderError("this is not a SentencePiece model.") from None
 
