@@ -118,11 +118,8 @@ def _layers(tensors: Mapping[str, Tensor], config: MarianConfig, path: Path) -> 
                 "  The folder is damaged. Copy it again from its origin."
             )
     widest = max(config.encoder_ffn_dim, config.decoder_ffn_dim)
-    sizes = TransformerSettings.model_construct(
-        encoder_layers=config.encoder_layers, decoder_layers=config.decoder_layers
-    )
     found = {}
-    for name in layer_names(sizes):
+    for name in layer_names(config.encoder_layers, config.decoder_layers):
         weight = tensors.get(marian_name(name))
         own = config.encoder_ffn_dim if name.startswith("encoder") else config.decoder_ffn_dim
         if weight is None:
