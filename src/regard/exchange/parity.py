@@ -69,17 +69,21 @@ class Verdict(NamedTuple):
     probes: int = 0
     equal: int = 0
     ties: int = 0  # different, where the model finds two tokens about equally probable
+    rounded: bool = False  # whether weights are stored in fewer bits than they have
     unchecked: str = ""  # why
 
     def sentence(self) -> str:
         """For people: the card has it, and the command prints it."""
         if self.unchecked:
             return f"Not checked with {self.program}: {self.unchecked}."
-        rest = f" The other {self.probes - self.equal} differ within what rounding explains."
-        return (
+        told = (
             f"Checked with {self.program}: {self.equal} of {self.probes} probe sentences have the same greedy "
-            f"translation as in Regard.{rest if self.equal < self.probes else ''}"
+            "translation as in Regard."
         )
+        if self.equal == self.probes:
+            return told
+        why = "weights are rounded, and most probes are random words" if self.rounded else "two tokens are equally good"
+        return f"{told} {self.probes - self.equal} differ: {why}."
 
 
 def check(peer: Peer, folder: Path, loaded: ModelFolder, *, stored_as: str, unchecked: bool) -> Verdict:
@@ -136,7 +140,7 @@ def compared(
             different.append((text, tokenisers.target.decode(ours), tokenisers.target.decode(ids)))
     if len(different) > (0 if exact else _ROUNDED_SHARE * len(texts)):
         raise _different(program, *different[0])
-    return Verdict(program, len(texts), equal, ties)
+    return Verdict(program, len(texts), equal, ties, rounded=not exact)
 
 
 def translated(loaded: ModelFolder, tokenisers: Tokenisers, sources: Sequence[Sequence[int]]) -> list[list[int]]:
