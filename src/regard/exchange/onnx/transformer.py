@@ -103,7 +103,8 @@ class Builder:
         """Section 3.5, or its alternatives: [B, T, D] and positions [T] -> [B, T, D].
 
         Learned positions have an end: a decoder that is past it stays there (`endless`), and a longer source is an
-        error of the program that runs the graph.
+        error of the program that runs the graph. (The positions are a row of their own here because onnxruntime 1.31
+        turns a `Gather` straight after a `Range` into a `Slice` that it then cannot run.)
         """
         if self.settings.positions == "rotary":
             return x
@@ -112,7 +113,8 @@ class Builder:
         if endless:
             positions = self.graph.node("Min", positions, self.graph.constant(self.settings.learned_positions - 1))
         table = self.graph.weight(f"{self.names[encodings]}.weight", array(encodings.get_parameter("weight")))
-        return self.graph.node("Add", x, self.graph.node("Gather", table, positions))
+        row = self.graph.node("Unsqueeze", positions, self.graph.constant([0]))  # [1, T]
+        return self.graph.node("Add", x, self.graph.node("Gather", table, row))
 
     def _sinusoids(self, positions: str) -> str:
         """[T] -> [T, D]: a cosine is a sine a quarter of a turn ahead. In float64, as in our model."""
