@@ -12,16 +12,24 @@ from regard.cli.options import Model
 
 def command(
     model: Model,
-    out: Annotated[Path, typer.Argument(help="The folder to create.")],
-    to: Annotated[str, typer.Option(help="Target format: ctranslate2, or regard (a smaller model folder).")],
+    out: Annotated[Path, typer.Argument(help="The folder to create (for argos: the file NAME.argosmodel).")],
+    to: Annotated[str, typer.Option(help="Target format: huggingface, onnx, ctranslate2, argos, or regard (smaller).")],
     quantization: Annotated[
         str | None,
         typer.Option(help="Type of the stored weights: float32, float16, int8, ... (default: by the format)."),
     ] = None,
+    unchecked: Annotated[
+        bool, typer.Option("--unchecked", help="Do not compare translations with those of the other program.")
+    ] = False,
 ) -> None:
-    """Export a model for another program, or as a smaller model folder. Existing files are never overwritten."""
+    """Export a model for another program, or as a smaller model folder. Existing files are never overwritten.
+
+    If the other program is installed, it translates probe sentences. If they differ from Regard's, the export fails.
+    """
     from regard.exchange import export
 
-    export(model, out, to=to, quantization=quantization)
-    size = sum(path.stat().st_size for path in out.rglob("*") if path.is_file())
+    verdict = export(model, out, to=to, quantization=quantization, unchecked=unchecked)
+    written = [out] if out.is_file() else [path for path in out.rglob("*") if path.is_file()]
+    size = sum(path.stat().st_size for path in written)
     typer.echo(f"{out}: {size / 1e6:,.1f} MB, for {to}. Its README.md explains how to use it.")
+    typer.echo(verdict.sentence())

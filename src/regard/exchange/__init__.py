@@ -1,4 +1,8 @@
-"""To other programs: a file with an `EXPORT` is an exporter, under the file's name."""
+"""To other programs: a file with an `EXPORT` is an exporter, under the file's name.
+
+Every export is checked before it stands in its place: the program that it is for translates probe sentences with the
+written files (`parity.py`). An export that translates differently is an error, and nothing is left of it.
+"""
 
 from __future__ import annotations
 
@@ -6,19 +10,26 @@ from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
 from pkgutil import iter_modules
-from typing import NamedTuple
+from tempfile import TemporaryDirectory
+from typing import BinaryIO, NamedTuple
 
 from regard import modelfolder
 from regard.errors import ModelFolderError, SettingsError
-from regard.modelfolder import ModelFolder
+from regard.exchange.parity import Peer, Verdict, check
+from regard.files import new_file, new_folder
+from regard.modelfolder import CARD, ModelFolder
 from regard.settings import nearest
+
+_CHECKED = "\n## Checked at export\n\n"
 
 
 class Exporter(NamedTuple):
     """What an exporter's file gives to the room."""
 
-    write: Callable[[ModelFolder, Path, str], None]  # the model, a new folder, and how its weights are stored
+    write: Callable[[ModelFolder, Path, str], None]  # the model, an empty folder, and how its weights are stored
     quantizations: tuple[str, ...]  # the ways to store weights, the default first
+    peer: Peer  # the program that the export is for
+    pack: Callable[[Path, BinaryIO], None] | None = None  # the folder into one file, if the program wants a file
 
 
 def exporters() -> list[str]:
@@ -27,8 +38,13 @@ def exporters() -> list[str]:
     return [name for name in modules if hasattr(import_module(f"{__name__}.{name}"), "EXPORT")]
 
 
-def export(model: str | Path, out: Path, *, to: str, quantization: str | None = None) -> None:
-    """Writes a model, by its folder or its shipped name, as the new folder `out` that another program reads."""
+def export(
+    model: str | Path, out: Path, *, to: str, quantization: str | None = None, unchecked: bool = False
+) -> Verdict:
+    """Writes a model, by its folder or its shipped name, as the new folder or file `out` that another program reads.
+
+    The verdict says how the other program's translations compare, or why they were not compared.
+    """
     if to not in exporters():
         raise SettingsError(f"to = {to!r}: there is no such exporter; {nearest(to, exporters())}")
     exporter: Exporter = import_module(f"{__name__}.{to}").EXPORT
@@ -37,13 +53,40 @@ def export(model: str | Path, out: Path, *, to: str, quantization: str | None = 
         raise SettingsError(
             f"quantization = {chosen!r}: {to} does not support it; {nearest(chosen, exporter.quantizations)}"
         )
-    if out.exists() and (not out.is_dir() or any(out.iterdir())):
-        raise SettingsError(f"{out}: this path already exists.\n  Regard overwrites nothing: choose a new folder.")
+    if out.exists() and (exporter.pack or not out.is_dir() or any(out.iterdir())):
+        raise SettingsError(
+            f"{out}: this path already exists.\n"
+            f"  Regard overwrites nothing: choose a new {'file' if exporter.pack else 'folder'}."
+        )
     loaded = modelfolder.load(model)
     try:
-        exporter.write(loaded, out, chosen)
+        if exporter.pack:
+            return _packed(exporter, loaded, out, chosen, unchecked=unchecked)
+        with new_folder(out) as new:
+            return _checked(exporter, loaded, new, chosen, unchecked=unchecked)
     except OSError as error:
         raise ModelFolderError(
             f"{out}: Regard cannot write this folder: {error.strerror}.\n"
             "  Free some disk space, or choose another folder. Regard has removed the unfinished export."
         ) from None
+
+
+def _checked(exporter: Exporter, loaded: ModelFolder, folder: Path, stored_as: str, *, unchecked: bool) -> Verdict:
+    """Writes into an empty folder, compares, and adds the verdict to the card."""
+    exporter.write(loaded, folder, stored_as)
+    verdict = check(exporter.peer, folder, loaded, stored_as=stored_as, unchecked=unchecked)
+    card = folder / CARD
+    text = card.read_text(encoding="utf-8").split(_CHECKED)[0]
+    card.write_text(f"{text}{_CHECKED}{verdict.sentence()}\n", encoding="utf-8")
+    return verdict
+
+
+def _packed(exporter: Exporter, loaded: ModelFolder, out: Path, stored_as: str, *, unchecked: bool) -> Verdict:
+    """The same for a program that reads one file."""
+    assert exporter.pack is not None
+    out.parent.mkdir(parents=True, exist_ok=True)
+    with TemporaryDirectory(prefix="regard-") as temporary:
+        verdict = _checked(exporter, loaded, Path(temporary), stored_as, unchecked=unchecked)
+        with new_file(out) as file:
+            exporter.pack(Path(temporary), file)
+    return verdict

@@ -22,7 +22,7 @@ from torch import Tensor, nn
 
 from regard.errors import ModelFolderError, SettingsError
 from regard.exchange import Exporter
-from regard.files import new_folder
+from regard.exchange.parity import MOST_TOKENS, Peer, Said
 from regard.modelfolder import ModelFolder
 from regard.models.transformer import MultiHeadAttention, Residual, Transformer
 from regard.tokens import Tokeniser, Tokenisers
@@ -67,7 +67,7 @@ def positions_of(model: Transformer) -> int:
 
 
 def write(loaded: ModelFolder, out: Path, quantization: str) -> None:
-    """A folder that works with CTranslate2 alone: the model, the tokeniser's files, and how to use them."""
+    """Into an empty folder, what works with CTranslate2 alone: the model, the tokeniser's files, and how to use them."""
     if not loaded.tokeniser:
         raise ModelFolderError("This model has no tokeniser, but CTranslate2 needs the names of its tokens.")
     tokenisers = Tokenisers.from_files(loaded.tokeniser)
@@ -76,13 +76,12 @@ def write(loaded: ModelFolder, out: Path, quantization: str) -> None:
             "This model reads and generates text from its end, which CTranslate2 does not support.\n"
             "  Use it with Regard itself."
         )
-    with new_folder(out) as new:
-        convert(loaded, tokenisers, new, quantization=quantization)
-        for name, content in loaded.tokeniser.items():
-            (new / name).write_bytes(content)
-        usage = _usage(loaded, tokenisers, quantization)
-        (new / USAGE).write_text(json.dumps(usage, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
-        (new / "README.md").write_text(_readme(usage), encoding="utf-8")
+    convert(loaded, tokenisers, out, quantization=quantization)
+    for name, content in loaded.tokeniser.items():
+        (out / name).write_bytes(content)
+    usage = _usage(loaded, tokenisers, quantization)
+    (out / USAGE).write_text(json.dumps(usage, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+    (out / "README.md").write_text(_readme(usage), encoding="utf-8")
 
 
 def convert(loaded: ModelFolder, tokenisers: Tokenisers, folder: Path, *, quantization: str) -> None:
@@ -257,4 +256,21 @@ def _readme(usage: dict[str, Any]) -> str:
     )
 
 
-EXPORT = Exporter(write, QUANTIZATIONS)
+def _version() -> str | None:
+    try:
+        return str(library().__version__)
+    except SettingsError:
+        return None
+
+
+def said(folder: Path, loaded: ModelFolder, texts: Sequence[str]) -> list[Said]:
+    """What CTranslate2 says with a written folder; it has tokens and no text."""
+    tokenisers = Tokenisers.from_files(loaded.tokeniser)
+    names, numbers = tokens(tokenisers.source), {name: n for n, name in enumerate(tokens(tokenisers.target))}
+    translator = library().Translator(str(folder), device="cpu", intra_threads=1)
+    sources = [[names[token] for token in tokenisers.source.encode(text)] for text in texts]
+    found = translator.translate_batch(sources, beam_size=1, max_decoding_length=MOST_TOKENS)
+    return [Said([numbers[token] for token in one.hypotheses[0]]) for one in found]
+
+
+EXPORT = Exporter(write, QUANTIZATIONS, Peer("CTranslate2", _version, "fast", said))
