@@ -211,9 +211,7 @@ class Builder:
         if rotations is None:
             return x
         half = self.settings.d_k // 2
-        one, other = self.graph.nodes(
-            "Split", x, self.graph.constant([half, half]), outputs=2, attributes={"axis": -1}
-        )
+        one, other = self.graph.nodes("Split", x, self.graph.constant([half, half]), outputs=2, attributes={"axis": -1})
         first = self.graph.node("Sub", self._times(one, rotations.cosines), self._times(other, rotations.sines))
         second = self.graph.node("Add", self._times(one, rotations.sines), self._times(other, rotations.cosines))
         return self.graph.node("Concat", first, second, attributes={"axis": -1})
@@ -221,16 +219,12 @@ class Builder:
     def _times(self, one: str, other: str) -> str:
         return self.graph.node("Mul", one, other)
 
-    def attended(
-        self, attention: MultiHeadAttention, query: str, key: str, value: str, sight: Sight, kind: str
-    ) -> str:
+    def attended(self, attention: MultiHeadAttention, query: str, key: str, value: str, sight: Sight, kind: str) -> str:
         """Sections 3.2.1 and 3.2.2: softmax(QK^T / sqrt(d_k))V for all heads, joined by W^O."""
         scale = self.graph.constant(1 / math.sqrt(self.settings.d_k), np.float32)
         turned = self.graph.node("Transpose", key, attributes={"perm": [0, 1, 3, 2]})
         scores = self.graph.node("Mul", self.graph.node("MatMul", query, turned), scale)
-        weights = self.graph.node(
-            "Softmax", self.graph.node("Add", scores, sight.forbidden), attributes={"axis": -1}
-        )
+        weights = self.graph.node("Softmax", self.graph.node("Add", scores, sight.forbidden), attributes={"axis": -1})
         self.seen[kind].append(weights)
         heads = self.graph.node("MatMul", weights, value)
         joined = self.graph.node("Transpose", heads, attributes={"perm": [0, 2, 1, 3]})
