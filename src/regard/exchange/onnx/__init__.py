@@ -76,7 +76,7 @@ def _write_graphs(model: Transformer, folder: Path, quantization: str, *, attent
         )
     from regard.exchange.onnx import checks, forms, products
 
-    chosen = {"float32": products.Float32(), "int8": products.Int8()}[quantization]
+    chosen: products.Products = products.Int8() if quantization == "int8" else products.Float32()
     for name, made in forms.all_files(model, chosen, attentions=attentions):
         checks.refuse_if_too_large(made, name)
         checks.check(made, name, model.settings, attentions=attentions)

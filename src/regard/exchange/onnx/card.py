@@ -77,10 +77,7 @@ def card(
     parts = [
         _header(languages),
         f"# An ONNX model{', ' + ' to '.join(languages) if languages else ''}\n",
-        f"Written by Regard {__version__}; weights in {quantization}. `onnx/` has the files that Hugging Face's optimum"
-        f" and transformers.js expect: `encoder_model{suffix}.onnx`, and the decoder as"
-        f" `decoder_model_merged{suffix}.onnx`, or in two files, `decoder_model{suffix}.onnx` and"
-        f" `decoder_with_past_model{suffix}.onnx`.\n",
+        _files(quantization, suffix),
         _ids(tokenisers, settings),
     ]
     if attentions:
@@ -97,6 +94,15 @@ def card(
     parts.append(_PYTHON.format(suffix=suffix, target=target, begin=begin, end=end))
     parts.append(_TWO_VOCABULARIES if two else _JAVASCRIPT.format(dtype="q8" if suffix else "fp32"))
     return "\n".join(parts)
+
+
+def _files(quantization: str, suffix: str) -> str:
+    return (
+        f"Written by Regard {__version__}; weights in {quantization}. `onnx/` has the files that Hugging Face's optimum"
+        f" and transformers.js expect: `encoder_model{suffix}.onnx`, and the decoder as"
+        f" `decoder_model_merged{suffix}.onnx`, or in two files, `decoder_model{suffix}.onnx` and"
+        f" `decoder_with_past_model{suffix}.onnx`.\n"
+    )
 
 
 def _header(languages: list[str]) -> str:

@@ -90,7 +90,7 @@ def _either_past(build: Builder, tokens: str, mask: str) -> Past:
     states = _states(build)
     own, source = _declared_past(build)
     choice = build.graph.input("use_cache_branch", BOOL, (1,))
-    given, made = Graph(build.graph), Graph(build.graph)
+    given, made = Graph(build.graph.store), Graph(build.graph.store)
     fresh = build.on(made)
     _branch(build, given, "given", own, source)
     _branch(build, made, "made", _nothing(fresh, tokens), _source(fresh, states, mask))
@@ -132,7 +132,8 @@ def _branch(build: Builder, branch: Graph, name: str, own: KeysAndValues, source
 
 def _declared_past(build: Builder) -> tuple[KeysAndValues, KeysAndValues]:
     """Inputs for the decoder's own keys and values, and for those of the source."""
-    own, source = [], []
+    own: list[str] = []
+    source: list[str] = []
     for layer in range(build.settings.decoder_layers):
         for side, length, found in (("decoder", BEFORE, own), ("encoder", SOURCE, source)):
             found += [

@@ -22,17 +22,23 @@ Axes = Sequence[int | str]  # the shape of an input or output: a number, or the 
 FLOAT, DOUBLE, INT64, BOOL = TensorProto.FLOAT, TensorProto.DOUBLE, TensorProto.INT64, TensorProto.BOOL
 
 
-class Graph:
-    """A graph, or a branch of the graph `around` it."""
+class Store:
+    """What a graph shares with its branches: weights, constants, and numbers that make the names of nodes unique."""
 
-    def __init__(self, around: Graph | None = None) -> None:
-        self._outermost: Graph = self if around is None else around._outermost
+    def __init__(self) -> None:
+        self.tensors: dict[str, Any] = {}
+        self.constants: dict[tuple[str, str, bytes], str] = {}
+        self.numbers = count()
+
+
+class Graph:
+    """A graph, or a branch of another one, which shares its store."""
+
+    def __init__(self, store: Store | None = None) -> None:
+        self.store = store or Store()
         self._nodes: list[Any] = []
         self._inputs: list[Any] = []
         self._outputs: list[Any] = []
-        self._stored: dict[str, Any] = {}
-        self._constants: dict[tuple[str, str, bytes], str] = {}
-        self._numbers = count()
 
     def node(self, operation: str, *inputs: str, attributes: Mapping[str, Any] | None = None) -> str:
         """Adds a node with one output."""
@@ -42,23 +48,22 @@ class Graph:
         self, operation: str, *inputs: str, outputs: int, attributes: Mapping[str, Any] | None = None
     ) -> list[str]:
         """Adds a node with several outputs."""
-        name = f"{operation}_{next(self._outermost._numbers)}"
+        name = f"{operation}_{next(self.store.numbers)}"
         names = [name] if outputs == 1 else [f"{name}.{n}" for n in range(outputs)]
         self._nodes.append(helper.make_node(operation, inputs, names, name=name, **(attributes or {})))
         return names
 
     def weight(self, name: str, array: np.ndarray[Any, Any]) -> str:
         """Stores an array under a name, once."""
-        stored = self._outermost._stored
-        if name not in stored:
-            stored[name] = numpy_helper.from_array(np.ascontiguousarray(array), name)
+        if name not in self.store.tensors:
+            self.store.tensors[name] = numpy_helper.from_array(np.ascontiguousarray(array), name)
         return name
 
     def constant(self, value: Any, kind: type[Any] = np.int64) -> str:
         """A small array, stored once for all nodes that use the same."""
         array = np.asarray(value, dtype=kind)
         key = (array.dtype.str, str(array.shape), array.tobytes())
-        constants = self._outermost._constants
+        constants = self.store.constants
         if key not in constants:
             constants[key] = self.weight(f"constant_{len(constants)}", array)
         return constants[key]
@@ -79,12 +84,12 @@ class Graph:
         return self.nodes("If", condition, outputs=outputs, attributes=attributes)
 
     def branch(self, name: str) -> Any:
-        """This graph as a branch; its weights belong to the outermost graph."""
+        """The graph as a branch of another, which stores its weights."""
         return helper.make_graph(self._nodes, name, [], self._outputs)
 
     def model(self, name: str, *, producer: str, version: str, metadata: Mapping[str, str]) -> Any:
         """The whole as a model that can be stored."""
-        graph = helper.make_graph(self._nodes, name, self._inputs, self._outputs, list(self._stored.values()))
+        graph = helper.make_graph(self._nodes, name, self._inputs, self._outputs, list(self.store.tensors.values()))
         made = helper.make_model(
             graph,
             producer_name=producer,
