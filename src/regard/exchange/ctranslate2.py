@@ -67,7 +67,7 @@ def positions_of(model: Transformer) -> int:
 
 
 def write(loaded: ModelFolder, out: Path, quantization: str) -> None:
-    """Into an empty folder, what works with CTranslate2 alone: the model, the tokeniser's files, and how to use them."""
+    """Into an empty folder: the model, the tokeniser's files, and how to use them with CTranslate2 alone."""
     if not loaded.tokeniser:
         raise ModelFolderError("This model has no tokeniser, but CTranslate2 needs the names of its tokens.")
     tokenisers = Tokenisers.from_files(loaded.tokeniser)

@@ -3,8 +3,8 @@
 Probes are texts, so the other program's tokeniser takes part: a few sentences with what tokenisers stumble over, and
 texts of random tokens, which meet the whole vocabulary. Both sides search greedily. Where they differ, the two choices
 at the first different token are compared by the logits that Regard's model gives them. If these are closer than
-rounding explains, the difference is a tie; if not, the export is wrong. Exports whose weights are rounded, such as int8,
-may differ more, and in some of the probes.
+rounding explains, the difference is a tie; if not, the export is wrong. Exports whose weights are rounded, such as
+int8, may differ more, and in some of the probes.
 """
 
 from __future__ import annotations
