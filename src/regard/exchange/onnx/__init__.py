@@ -108,17 +108,24 @@ def version() -> str | None:
 
 
 def said(folder: Path, loaded: ModelFolder, texts: Sequence[str]) -> list[Said]:
-    """What onnxruntime says with a written folder: with the merged decoder, and again with the two others."""
+    """What onnxruntime says with a written folder: with the merged decoder, and the same again with the two others."""
     from regard.exchange.onnx.runtime import Files
 
     tokenisers = Tokenisers.from_files(loaded.tokeniser)
     begin, end = tokenisers.target.begin, tokenisers.target.end
-    suffix = "" if (folder / FOLDER / "encoder_model.onnx").exists() else "_quantized"
+    exact = (folder / FOLDER / "encoder_model.onnx").exists()
     tokenizer = _tokenizer(folder) if tokenisers.joint else None
     sources = [_ids(text, tokenisers, tokenizer) for text in texts]
+    groups = [sources] if exact else [[source] for source in sources]  # in int8, a batch is rounded with one scale
     merged, apart = (
-        [files.greedy([source], begin=begin, end=end, limits=[MOST_TOKENS])[0] for source in sources]
-        for files in (Files(folder / FOLDER, suffix=suffix, merged=merged) for merged in (True, False))
+        [
+            ids
+            for group in groups
+            for ids in files.greedy(group, begin=begin, end=end, limits=[MOST_TOKENS] * len(group))
+        ]
+        for files in (
+            Files(folder / FOLDER, suffix="" if exact else "_quantized", merged=merged) for merged in (True, False)
+        )
     )
     if merged != apart:
         raise ModelFolderError(

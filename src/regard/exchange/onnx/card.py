@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from regard.exchange.hub_files import two_vocabularies
 from regard.modelfolder import ModelFolder
 from regard.models.parts.transformer_settings import TransformerSettings
 from regard.tokens import Tokenisers
@@ -17,7 +18,8 @@ import numpy as np
 import onnxruntime
 from tokenizers import Tokenizer
 
-source, target = Tokenizer.from_file("tokenizer.json"), Tokenizer.from_file("{target}")
+source = Tokenizer.from_file("tokenizer.json")
+target = Tokenizer.from_file("{target}")
 encoder = onnxruntime.InferenceSession("onnx/encoder_model{suffix}.onnx")
 decoder = onnxruntime.InferenceSession("onnx/decoder_model_merged{suffix}.onnx")
 
@@ -57,8 +59,24 @@ console.log(found.translation_text);
 """
 
 _TWO_VOCABULARIES = """\
-Source and target have vocabularies of their own. The pipeline of transformers.js decodes with the tokeniser of the
-source, so decode its ids with `target_tokenizer.json` instead.
+## JavaScript
+
+`npm install @huggingface/transformers`; this is a module (`.mjs`) beside this folder. Source and target have
+vocabularies of their own, so a second tokeniser turns the ids into text:
+
+```javascript
+import {{ readFileSync }} from "node:fs";
+import {{ AutoModelForSeq2SeqLM, AutoTokenizer, PreTrainedTokenizer, env }} from "@huggingface/transformers";
+
+env.allowRemoteModels = false;
+env.localModelPath = "./";
+const folder = "NAME_OF_THIS_FOLDER";
+const source = await AutoTokenizer.from_pretrained(folder);
+const target = new PreTrainedTokenizer(JSON.parse(readFileSync(`${{folder}}/target_tokenizer.json`)), {{}});
+const model = await AutoModelForSeq2SeqLM.from_pretrained(folder, {{ dtype: "{dtype}" }});
+const ids = await model.generate(source("A sentence."));
+console.log(target.batch_decode(ids, {{ skip_special_tokens: true }})[0]);
+```
 """
 
 
@@ -73,7 +91,7 @@ def card(
 ) -> str:
     """For people; `hub` says whether the tokeniser is stored as tokenizer.json, too."""
     suffix = "_quantized" if quantization == "int8" else ""
-    languages = [loaded.description.languages[side] for side in ("source", "target") if loaded.description.languages]
+    languages = [*loaded.description.languages.values()]
     parts = [
         _header(languages),
         f"# An ONNX model{', ' + ' to '.join(languages) if languages else ''}\n",
@@ -88,11 +106,11 @@ def card(
     if not hub:
         parts.append(_own_tokeniser(loaded, tokenisers))
         return "\n".join(parts)
-    two = not tokenisers.joint
+    two = two_vocabularies(tokenisers)
     target = "target_tokenizer.json" if two else "tokenizer.json"
     begin, end = tokenisers.target.begin, tokenisers.target.end
     parts.append(_PYTHON.format(suffix=suffix, target=target, begin=begin, end=end))
-    parts.append(_TWO_VOCABULARIES if two else _JAVASCRIPT.format(dtype="q8" if suffix else "fp32"))
+    parts.append((_TWO_VOCABULARIES if two else _JAVASCRIPT).format(dtype="q8" if suffix else "fp32"))
     return "\n".join(parts)
 
 

@@ -1,4 +1,4 @@
-"""What is checked of a graph before it is stored: its opset, its names and axes, its shapes, and that nothing is twice.
+"""What is checked of a graph before it is stored: its opset, its names and axes, its shapes, its size.
 
 The names and axes are written down here a second time, apart from the code that makes them, because other programs
 rely on them.
@@ -6,8 +6,6 @@ rely on them.
 
 from __future__ import annotations
 
-from collections import Counter
-from hashlib import sha256
 from typing import Any
 
 import onnx
@@ -19,7 +17,6 @@ from regard.models.parts.transformer_settings import TransformerSettings
 Declared = dict[str, tuple[int | str, ...]]  # a name, and its axes: numbers, or names of axes of any length
 
 _LARGEST = 2**31 - 1  # bytes of a file: the limit of Protocol Buffers
-_SMALL = 256  # bytes: what is smaller may be stored twice
 _B, _S, _T = "batch_size", "encoder_sequence_length", "decoder_sequence_length"
 _P, _ALL = "past_decoder_sequence_length", "total_decoder_sequence_length"
 
@@ -40,7 +37,6 @@ def check(model: Any, name: str, settings: TransformerSettings, *, attentions: b
     assert (declared(model.graph.input), declared(model.graph.output)) == (inputs, outputs), name
     assert [(one.domain, one.version) for one in model.opset_import] == [("", OPSET)]
     assert model.ir_version == IR_VERSION
-    assert not stored_twice(model), (name, stored_twice(model))
     onnx.checker.check_model(model, full_check=True)  # shapes included
 
 
@@ -48,17 +44,6 @@ def declared(values: Any) -> Declared:
     """The names of inputs or outputs, with their axes."""
     axes = ((one.name, one.type.tensor_type.shape.dim) for one in values)
     return {name: tuple(axis.dim_param or axis.dim_value for axis in shape) for name, shape in axes}
-
-
-def stored_twice(model: Any) -> list[str]:
-    """Weights of the same content under two names, or within a branch, where no other branch could share them."""
-    hashes = {
-        one.name: sha256(one.raw_data).hexdigest() for one in model.graph.initializer if len(one.raw_data) > _SMALL
-    }
-    counts = Counter(hashes.values())
-    branches = [attribute.g for node in model.graph.node for attribute in node.attribute if attribute.HasField("g")]
-    within = [one.name for branch in branches for one in branch.initializer]
-    return [name for name, content in hashes.items() if counts[content] > 1] + within
 
 
 def expected(kind: str, settings: TransformerSettings, *, attentions: bool) -> tuple[Declared, Declared]:
