@@ -77,20 +77,23 @@ def test_the_shipped_model_translates_as_in_regard(shipped: Path, expected: list
         assert [tokeniser.decode(ids) for ids in found] == expected
 
 
-def test_the_readme_of_an_export_has_a_program_that_translates(shipped: Path, expected: list[str]) -> None:
+@pytest.mark.parametrize("place", ["the card", "the guide"])
+def test_the_programs_in_the_card_and_in_the_guide_translate_as_regard_does(
+    place: str, shipped: Path, expected: list[str], tmp_path: Path
+) -> None:
     pytest.importorskip("tokenizers", reason="tokenizers is not installed: pip install tokenizers")
-    text = (shipped / "README.md").read_text(encoding="utf-8")
-    (program,) = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
-    for sentence, translation in list(zip(SENTENCES, expected, strict=True))[:2]:
-        told = subprocess.run(
-            [sys.executable, "-c", program.replace("A sentence.", sentence)],
-            cwd=shipped,
-            capture_output=True,
-            text=True,
-            check=True,
-        )
-        assert told.stdout.strip() == translation
-    assert "Checked with onnxruntime" in text
+    (tmp_path / "en-de-onnx").symlink_to(shipped)
+    path, where = {"the card": (shipped / "README.md", shipped), "the guide": (ROOT / "docs/onnx.md", tmp_path)}[place]
+    (program,) = re.findall(r"```python\n(.*?)```", path.read_text(encoding="utf-8"), re.DOTALL)
+    sentence = "A sentence." if place == "the card" else "A dog runs."
+    assert sentence in program
+    command = [sys.executable, "-c", program.replace(sentence, SENTENCES[1])]
+    told = subprocess.run(command, cwd=where, capture_output=True, text=True, check=True)
+    assert told.stdout.strip() == expected[1]
+
+
+def test_the_card_of_an_export_says_that_it_was_checked(shipped: Path) -> None:
+    assert "Checked with onnxruntime" in (shipped / "README.md").read_text(encoding="utf-8")
 
 
 @pytest.mark.skipif(shutil.which("node") is None, reason="node is not installed")

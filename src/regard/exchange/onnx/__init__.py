@@ -148,7 +148,7 @@ def _tokenizer(folder: Path) -> Any:
         return None
     from tokenizers import Tokenizer
 
-    tokenizer = Tokenizer.from_str(json.dumps(json.loads(path.read_text(encoding="utf-8"))))
+    tokenizer = Tokenizer.from_file(str(path))
     tokenizer.encode_special_tokens = True  # as the folder's tokenizer_config.json says
     return tokenizer
 
