@@ -5,7 +5,7 @@
 
 The sentences are the first of Multi30k's test set of 2016. Equality is counted against Regard's own engine, in float32.
 Speeds are for greedy search, in sentences a second: "one by one" from the first 100 sentences, "in batches" from all.
-The rows of onnxruntime are a plain loop in Python (`regard.exchange.onnx.runtime`) from text to text, as those of Regard
+The rows of onnxruntime are a plain loop in Python (`regard.exchange.onnx.runtime`) from text to text, as Regard's
 are. Rounds alternate; medians. With --node-modules, transformers.js translates the first 100 sentences, too:
 npm install --ignore-scripts @huggingface/transformers
 """
