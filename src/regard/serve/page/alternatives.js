@@ -3,7 +3,7 @@
 import { byId, element, show } from "./elements.js";
 import { changes } from "./words.js";
 
-const DELAY = 280, GRACE = 220; // milliseconds
+const DELAY = 350, GRACE = 220; // milliseconds
 
 /** The texts that could stand there instead of what is shown. */
 export function othersOf(part) {

@@ -12,12 +12,12 @@ export class Heads {
   }
 
   /** Draws the heads of the chosen head's kind. Buttons stay, and keep the focus, while their number stays. */
-  draw(weights, chosen) {
+  draw(weights, chosen, silent) {
     const heads = weights.across(chosen.kind), layers = weights.layers(chosen.kind), across = heads + (heads > 1 ? 1 : 0);
     const shape = `${chosen.kind} ${layers} ${heads}`;
     if (shape !== this.shape) { this.shape = shape; this.#build(chosen.kind, layers, heads, across); }
     for (const button of this.buttons) {
-      const name = nameOf(button.at), is = name === nameOf(chosen), off = weights.off.has(name);
+      const name = nameOf(button.at), is = name === nameOf(chosen), off = silent.has(name);
       button.setAttribute("aria-checked", is);
       button.tabIndex = is ? 0 : -1;
       button.classList.toggle("off", off);

@@ -54,7 +54,7 @@ export class HeatMap {
     const { rows, columns } = weights, roomy = Math.max(rows, columns) <= 40, size = roomy ? 14 : 11;
     const left = Math.min(130, textWidth(rowLabels, size) + 14), slant = Math.min(130, textWidth(columnLabels, size));
     const top = slant * 0.72 + 22, right = slant * 0.72 + 4;
-    const cell = Math.max(roomy ? 18 : 12, Math.min(36, Math.floor((this.stage.clientWidth - left - right) / columns)));
+    const cell = Math.max(roomy ? 18 : 12, Math.min(42, Math.floor((this.stage.clientWidth - left - right) / columns)));
     this.box = { left, top, cell, size, width: left + columns * cell + right, height: top + rows * cell + 4 };
     this.canvas.setAttribute("aria-label", `Weights of ${rows} queries for ${columns} keys. Move with the arrow keys.`);
     this.at = { row: this.at.row < rows ? this.at.row : null, column: this.at.column < columns ? this.at.column : null };

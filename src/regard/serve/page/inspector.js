@@ -94,7 +94,7 @@ export class Inspector {
     try {
       const answer = await post("v1/attention", wanted, running.signal);
       if (running !== this.running) return;
-      this.weights = new Weights(answer, this.off());
+      this.weights = new Weights(answer);
       this.#start();
     } catch (error) {
       if (error.name !== "AbortError" && running === this.running) this.#refuse(error.message);
@@ -141,7 +141,7 @@ export class Inspector {
     this.switch.setAttribute("aria-checked", String(!silent));
     this.switch.setAttribute("aria-label", head < 0 ? `All heads of layer ${layer}` : `Head ${nameOf(this.at)}`);
     byId("head-switch-text").textContent = silent ? "Off" : "On";
-    this.heads.draw(this.weights, this.at);
+    this.heads.draw(this.weights, this.at, this.off());
     this.map ??= new HeatMap(this.stage, text => { byId("weights").textContent = text; });
     this.map.draw(this.weights.of(this.at, this.unit), this.weights.rows(kind, this.unit), this.weights.columns(kind, this.unit));
     this.drawnAt = this.stage.clientWidth;
@@ -166,7 +166,7 @@ function factsOf(result, model) {
   const facts = [];
   if (model) facts.push(`Model ${model.name}`);
   if (Number.isFinite(result.confidence)) facts.push(`confidence ${Math.round(100 * result.confidence)} %`);
-  if (Number.isFinite(result.score)) facts.push(`score ${result.score.toFixed(2)}`);
+  if (Number.isFinite(result.score)) facts.push(`score ${result.score.toFixed(2).replace("-", "−")}`);
   for (const finding of result.findings ?? []) facts.push(typeof finding === "string" ? finding : finding.message ?? finding.kind ?? "");
   return facts.filter(fact => fact).join(" · ");
 }

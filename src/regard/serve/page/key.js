@@ -6,10 +6,8 @@ import { byId } from "./elements.js";
 export function keyDialog({ onKey }) {
   const dialog = byId("key"), field = byId("key-field");
   const open = () => { dialog.showModal(); field.focus(); };
-  const save = () => { dialog.close(); onKey(field.value); };
   byId("open-key").addEventListener("click", open);
   byId("key-close").addEventListener("click", () => dialog.close());
-  byId("key-save").addEventListener("click", save);
-  field.addEventListener("keydown", event => { if (event.key === "Enter") save(); });
+  byId("key-form").addEventListener("submit", event => { event.preventDefault(); dialog.close(); onKey(field.value); });
   return open;
 }

@@ -47,6 +47,12 @@ export class Languages {
     return this.source.value === AUTO ? this.detected : this.source.value;
   }
 
+  /** The pair that is most likely meant while nothing has been detected yet. */
+  get likely() {
+    const { source, target } = this.pair;
+    return { source: source ?? [...this.targets.keys()].find(code => this.targets.get(code).includes(target)) ?? null, target };
+  }
+
   name(code) {
     return this.names.get(code) ?? code;
   }
@@ -63,7 +69,8 @@ export class Languages {
   /** Detects the language of a text where it has to be; returns a message if no model translates from it. */
   async detect(text, signal) {
     const sample = text.trim().slice(0, SAMPLE);
-    if (this.source.value !== AUTO || sample === this.sample) return this.#remark ?? null;
+    if (this.source.value !== AUTO) return null;
+    if (sample === this.sample) return this.#remark;
     const found = await post("detect", { q: sample }, signal);
     const [best] = [...found].sort((a, b) => b.confidence - a.confidence);
     this.sample = sample;

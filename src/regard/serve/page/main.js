@@ -31,7 +31,7 @@ const source = new Source({ onText: typed, onPoint: word => pointing.at(word), o
 const output = new Output({ onPoint: word => pointing.at(word), onSentence: (one, focused) => overSentence(one, focused), onOpen: one => opened(one) });
 const pointing = new Pointing({ source, output });
 const alternatives = new Alternatives({ onChoose: choose, language: () => languages.target.value });
-const glossary = new Glossary({ pair: () => languages.pair, name: code => languages.name(code), onChange: () => translating.soon(source.text) });
+const glossary = new Glossary({ pair: () => languages.likely, name: code => languages.name(code), onChange: () => translating.soon(source.text) });
 const files = new Files({ pair: () => ({ source: languages.source.value, target: languages.target.value }) });
 const inspector = new Inspector({ off: heads, request: () => ({ ...languages.pair, model: languages.current }), onSwitch: switchHeads, onChoose: choose, onClose: () => {} });
 const openKey = keyDialog({ onKey: key => { useKey(key); start(); } });

@@ -2,9 +2,9 @@
 // Shapes: T queries, S keys; a head of -1 is the mean of all heads of a layer.
 
 export const KINDS = {
-  "encoder": { title: "Source to source", about: "Encoder self-attention: each source word attends to all source words.", queries: "source", keys: "source" },
-  "decoder": { title: "Translation to translation", about: "Decoder self-attention: each word attends to the words generated before it.", queries: "said", keys: "read" },
-  "cross": { title: "Translation to source", about: "Encoder-decoder attention: each word of the translation attends to the source words.", queries: "said", keys: "source" },
+  "encoder": { title: "Encoder", about: "Encoder self-attention: each source word attends to all source words.", queries: "source", keys: "source" },
+  "decoder": { title: "Decoder", about: "Decoder self-attention: each word attends to the words generated before it.", queries: "said", keys: "read" },
+  "decoder-source": { title: "Encoder-decoder", about: "Encoder-decoder attention: each word of the translation attends to the source words.", queries: "said", keys: "source" },
 };
 export const nameOf = ({ kind, layer, head }) => head < 0 ? `${kind}.${layer}` : `${kind}.${layer}.${head}`;
 
@@ -16,10 +16,10 @@ function tokensOf(pieces, wordOf) {
 }
 
 export class Weights {
-  /** answer: what /v1/attention gives; off: the heads that were switched off, by name. */
-  constructor(answer, off) {
-    this.all = answer.kinds; // [layer][head][T][S] for each kind
-    this.off = new Set(off);
+  /** answer: what /v1/attention gives. Its kind "cross" has the name that `regard look` uses. */
+  constructor(answer) {
+    const { cross, ...others } = answer.kinds;
+    this.all = cross ? { ...others, "decoder-source": cross } : others; // [layer][head][T][S] for each kind
     this.tokens = {
       source: tokensOf(answer.source_tokens, answer.source_words),
       said: tokensOf(answer.target_tokens, answer.target_words),
@@ -61,7 +61,7 @@ export class Weights {
 
   /** What is shown first: how the translation reads the source, by the layer whose weights are sharpest. */
   first() {
-    const kind = this.kinds.includes("cross") ? "cross" : this.kinds[0];
+    const kind = this.kinds.includes("decoder-source") ? "decoder-source" : this.kinds[0];
     const sharp = layer => {
       const { rows, columns, values } = this.of({ kind, layer, head: -1 }, "words");
       let sum = 0;
