@@ -40,6 +40,13 @@ def typed(shown: Any, text: str, translation: str) -> None:
     expect(shown.page.locator(".stale")).to_have_count(0)
 
 
+def stop_the_clock(shown: Any) -> None:
+    """From here on, time passes on the page when a test says so."""
+    expect(shown.page.locator("#target")).to_have_value("de")
+    shown.page.clock.install(time=0)
+    shown.page.clock.pause_at(1000)
+
+
 def test_a_text_is_translated_sentence_by_sentence_and_keeps_its_paragraphs(surf: Surf, stub: Stub) -> None:
     shown = surf(stub.address)
     typed(shown, "One. Two, Dr. Smith!\n\n - Three?", "ONE. TWO, DR. SMITH!\n\n - THREE?")
@@ -59,8 +66,12 @@ def test_only_sentences_that_are_new_are_sent(surf: Surf, stub: Stub) -> None:
 
 def test_keys_in_quick_succession_are_one_request(surf: Surf, stub: Stub) -> None:
     shown = surf(stub.address)
-    expect(shown.page.locator("#target")).to_have_value("de")
-    shown.page.type("#text", "One", delay=2)
+    stop_the_clock(shown)
+    for text in ("O", "On", "One"):
+        shown.page.fill("#text", text)
+        shown.page.clock.run_for(200)
+    assert stub.texts() == []
+    shown.page.clock.run_for(100)
     expect(output(shown)).to_have_text("ONE")
     assert stub.texts() == [["One"]]
 
@@ -124,13 +135,19 @@ def test_the_page_cuts_sentences_where_the_translator_does(surf: Surf, stub: Stu
 
 
 def test_the_server_that_has_too_much_to_do_is_asked_again_when_it_says(surf: Surf, stub: Stub) -> None:
-    answers = [(429, {"Retry-After": "1"}, {"error": "Slowdown: too many requests"})]
+    answers = [(429, {"Retry-After": "7"}, {"error": "Slowdown: too many requests"})]
     stub.routes["/v1/translate"] = lambda body: answers.pop() if answers else capitals(body)
     shown = surf(stub.address)
+    stop_the_clock(shown)
     shown.page.fill("#text", "One.")
+    shown.page.clock.run_for(300)
     expect(shown.page.locator("#notice")).to_contain_text("The server has too much to do, or you have reached your limit.")
-    expect(shown.page.locator("#notice")).to_contain_text("Next try in 1 s.")
+    expect(shown.page.locator("#notice")).to_contain_text("Next try in 7 s.")
+    shown.page.clock.run_for(6900)
+    assert len(stub.texts()) == 1
+    shown.page.clock.run_for(200)
     expect(output(shown)).to_have_text("ONE.")
+    assert stub.texts() == [["One."]] * 2
     expect(shown.page.locator("#notice")).to_be_hidden()
 
 
