@@ -8,22 +8,20 @@ from fastapi import FastAPI, Request
 from fastapi.responses import Response
 from starlette.types import ASGIApp
 
+from regard.serve import libretranslate, operation, uploads, v1
 from regard.serve.answers import add_handlers, error_answer
 from regard.serve.bodies import Bodies
 from regard.serve.catalogue import read_catalogue
 from regard.serve.gate import Gate
 from regard.serve.keys import Keys
-from regard.serve.libretranslate import libretranslate_router
 from regard.serve.logs import Log
 from regard.serve.metrics import Metrics
-from regard.serve.operation import operation_router
 from regard.serve.page_files import mount_page
 from regard.serve.reference import reference_router
 from regard.serve.serve_settings import ServeSettings
 from regard.serve.service import Service
 from regard.serve.state import State
-from regard.serve.uploads import Uploads, uploads_router
-from regard.serve.v1 import v1_router
+from regard.serve.uploads import Uploads
 
 
 def open_state(models: Sequence[str], settings: ServeSettings, log: Log | None = None) -> State:
@@ -48,12 +46,13 @@ def build_app(state: State) -> ASGIApp:
     app = FastAPI(title="Regard", docs_url=None, redoc_url=None, openapi_url=None)
     add_handlers(app)
     app.add_exception_handler(Exception, _failed)
-    for router in (libretranslate_router(state), uploads_router(state), v1_router(state), operation_router(state)):
+    app.state.regard = state
+    theirs, ours = [libretranslate.router, uploads.router], [v1.router, operation.router]
+    for router in (*theirs, *ours, reference_router(theirs, ours)):
         app.include_router(router)
-    app.include_router(reference_router(app))
     mount_page(app)
     return Gate(Bodies(app, state.settings), state)
 
 
-def _failed(request: Request, _: Exception) -> Response:
+def _failed(_: Request, __: Exception) -> Response:
     return error_answer(500, "The server has failed; its log has more under the id of this request")

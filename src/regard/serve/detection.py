@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from functools import cache
 from typing import Any, NamedTuple
 
+_ENOUGH = 4000  # characters say which language it is
 _SURE_ENOUGH = 0.05  # of the probability; a language with less is not listed
 
 
@@ -25,7 +26,7 @@ def detect(text: str, languages: Sequence[str]) -> list[Detected]:
     known = [code for code in by_code if code in _identifier().labels]
     if not known or not any(map(str.isalpha, text)):
         return [Detected(languages[0], 0.0)]
-    ranked = [(code, share) for code, share in _identifier().rank(text) if code in known]
+    ranked = [(code, share) for code, share in _identifier().rank(text[:_ENOUGH]) if code in known]
     total = sum(share for _, share in ranked) or 1.0
     found = [Detected(by_code[code], round(100 * share / total, 1)) for code, share in ranked]
     return [one for place, one in enumerate(found) if place == 0 or one.confidence >= 100 * _SURE_ENOUGH]

@@ -13,18 +13,18 @@ from regard.serve.answers import CLIENT_GONE, error_answer
 from regard.serve.state import State
 
 _ID = re.compile(rb"[A-Za-z0-9._-]{1,64}")
+_POLICY = (
+    b"default-src 'self'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; "
+    b"object-src 'none'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
+)
 _HEADERS = (
     (b"x-content-type-options", b"nosniff"),
     (b"referrer-policy", b"no-referrer"),
     (b"x-frame-options", b"DENY"),
-    (
-        b"content-security-policy",
-        b"default-src 'self'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; "
-        b"object-src 'none'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'",
-    ),
+    (b"content-security-policy", _POLICY),
 )
 _PREFLIGHT = (
-    (b"access-control-allow-methods", b"GET, POST, OPTIONS"),
+    (b"access-control-allow-methods", b"GET, POST"),
     (b"access-control-allow-headers", b"Authorization, Content-Type, X-Request-ID"),
     (b"access-control-max-age", b"86400"),
 )
@@ -81,7 +81,7 @@ class _Passage:
     async def preflight(self) -> None:
         """The answer to a browser that asks whether a page may call this."""
         headers: Any = [*_PREFLIGHT, (b"content-length", b"0")]
-        await self.send({"type": "http.response.start", "status": 204, "headers": headers})
+        await self.send({"type": "http.response.start", "status": 200, "headers": headers})
         await self.send({"type": "http.response.body", "body": b""})
 
     async def send_failure(self, scope: Scope, receive: Receive) -> None:

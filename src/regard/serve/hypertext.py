@@ -15,11 +15,46 @@ from typing import NamedTuple
 from regard.text.inline import Inline, LostMarkup, Shown
 
 _INLINE = frozenset(
-    "a abbr acronym b bdi bdo big cite data del dfn em font i img input ins label mark q ruby s small span strike "
-    "strong sub sup time tt u var wbr".split()
+    [
+        "a",
+        "abbr",
+        "acronym",
+        "b",
+        "bdi",
+        "bdo",
+        "big",
+        "cite",
+        "data",
+        "del",
+        "dfn",
+        "em",
+        "font",
+        "i",
+        "img",
+        "input",
+        "ins",
+        "label",
+        "mark",
+        "q",
+        "ruby",
+        "s",
+        "small",
+        "span",
+        "strike",
+        "strong",
+        "sub",
+        "sup",
+        "time",
+        "tt",
+        "u",
+        "var",
+        "wbr",
+    ]
 )
-_VOID = frozenset("area base col embed img input link meta param source track wbr".split())
-_KEPT = frozenset("code kbd math noscript pre samp script style svg template textarea title xmp".split()) - {"title"}
+_VOID = frozenset(["area", "base", "col", "embed", "img", "input", "link", "meta", "param", "source", "track", "wbr"])
+_KEPT = frozenset(
+    ["code", "kbd", "math", "noscript", "pre", "samp", "script", "style", "svg", "template", "textarea", "title", "xmp"]
+) - {"title"}
 _TOKEN = re.compile(
     r"(?P<other><!--.*?(?:-->|\Z)|<![A-Za-z\[][^>]*>|<\?[^>]*>)"
     r"|<(?P<end>/?)(?P<name>[A-Za-z][\w:-]*)(?P<rest>(?:[^<>\"']|\"[^\"]*\"|'[^']*')*)>",
@@ -55,6 +90,11 @@ def translated_html(html: str, translate: Translate) -> str:
         whole = _restored(piece, said[piece.text])
         filled.append(piece.restored(_in_parts(piece.text, in_parts), _escaped) if whole is None else whole)
     return "".join(filled)
+
+
+def text_of_html(html: str) -> str:
+    """The texts without the tags."""
+    return " ".join(unescape(token.raw) for token in _tokens(html) if not token.name)
 
 
 def _restored(shown: Shown, translation: str) -> str | None:

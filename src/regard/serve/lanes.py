@@ -6,10 +6,11 @@ similar length, and as many of them at once as there are cores: a sentence waits
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from math import ceil
 from threading import Condition, Thread
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import torch
 
@@ -21,10 +22,11 @@ from regard.translation.engines.engine import Engine
 from regard.translation.engines.torch import SessionKind, TorchEngine
 
 _MOST_TOKENS = 16384  # of the sources in sessions on a CPU
-_WINDOW = 16  # sentences; larger windows are hardly faster, and newcomers wait longer for them
-_FEWEST = 4
+_WINDOW = 32  # sentences; larger windows are hardly faster, and newcomers wait longer for them
+_FEWEST = 8
 _WINDOW_TOKENS = 1024  # of the sources in a window, padding included
-_SIMILAR, _APART = 1.5, 4  # a sentence of a window is at most so many times and tokens as long as another
+_SIMILAR, _APART = 2.0, 8  # a sentence of a window is at most so many times, or so many tokens, longer than its first
+_LINGER = 0.04  # of the time of its last window, a worker waits for as many sentences as that had
 
 Seen = Callable[[int, int], None]  # so many sentences were searched together, and so many tokens found in them
 
@@ -192,49 +194,71 @@ class WindowLane:
         return self._threads.waiting
 
     def _run(self) -> None:
-        while items := self._window():
+        last = _Last(0, 0.0)
+        while items := self._window(last):
+            began = time.monotonic()
             try:
                 found = self._search(items)
             except Exception as error:  # noqa: BLE001 it goes to the requests whose sentences these are
                 for item in items:
                     item.call.fail(error)
                 continue
+            last = _Last(len(items), time.monotonic() - began)
             self._seen(len(items), sum(len(result.hypotheses[0].ids) + 1 for result in found.values()))
             for number, result in found.items():
                 items[number].call.put(items[number].number, result)
 
-    def _window(self) -> list[Item]:
-        """The next window: its first sentence is the one whose turn it is."""
-        threads = self._threads
+    def _window(self, last: _Last) -> list[Item]:
+        """The next window: its first sentence is the one whose turn it is, and the workers share what waits.
+
+        Clients that were just answered send their next sentences within milliseconds. A worker that does not wait for
+        them searches one, and the next worker few; larger windows are up to twice as fast.
+        """
+        threads, end = self._threads, time.monotonic() + _LINGER * last.seconds
         while True:
             with threads.changed:
                 if not threads.wait():
                     return []
-                share = ceil(len(threads.turns) / self._workers)
-                items = threads.turns.take(max(_FEWEST, min(_WINDOW, share)), _Similar())
+                while len(threads.turns) < last.sentences and (left := end - time.monotonic()) > 0:
+                    threads.changed.wait(left)
+                share = ceil(threads.turns.tokens / self._workers)
+                items = threads.turns.take(_WINDOW, _Similar(share))
             if items:
                 return items
 
 
-class _Similar:
-    """Whether a sentence may join the window that the first one opened."""
+class _Last(NamedTuple):
+    """The last window of a worker."""
 
-    def __init__(self) -> None:
-        self._first: Item | None = None
-        self._longest = self._count = 0
+    sentences: int
+    seconds: float
+
+
+class _Similar:
+    """Whether a sentence may join the window that the first one opened, whose share of the tokens is given."""
+
+    def __init__(self, share: int) -> None:
+        self._share, self._first = share, None
+        self._longest = self._count = self._tokens = 0
+
+    _first: Item | None
 
     def __call__(self, item: Item) -> bool:
         length = len(item.ids) + 1
-        if self._first is not None:
-            shorter, longer = sorted([length, len(self._first.ids) + 1])
-            padded = max(self._longest, length) * (self._count + 1)
-            if item.settings != self._first.settings or padded > _WINDOW_TOKENS:
-                return False
-            if longer > max(shorter * _SIMILAR, shorter + _APART):
-                return False
+        if self._first is not None and not self._joins(item, length, len(self._first.ids) + 1):
+            return False
         self._first = self._first or item
-        self._longest, self._count = max(self._longest, length), self._count + 1
+        self._longest, self._count, self._tokens = max(self._longest, length), self._count + 1, self._tokens + length
         return True
+
+    def _joins(self, item: Item, length: int, first: int) -> bool:
+        assert self._first is not None
+        if self._tokens >= self._share and self._count >= _FEWEST:
+            return False
+        shorter, longer = sorted([length, first])
+        similar = longer <= max(shorter * _SIMILAR, shorter + _APART)
+        padded = max(self._longest, length) * (self._count + 1)
+        return similar and padded <= _WINDOW_TOKENS and item.settings == self._first.settings
 
 
 class Searches(Protocol):

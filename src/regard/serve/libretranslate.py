@@ -27,7 +27,7 @@ from regard.serve.parameters import (
     text_in,
 )
 from regard.serve.spans import linked_spans
-from regard.serve.state import State, bearer
+from regard.serve.state import State, bearer, state_of
 from regard.serve.translating import AUTO, Options, Outcome, choose
 
 _MOST_ALTERNATIVES = 15
@@ -35,78 +35,92 @@ _USUAL_BEAM = 4
 _FORMATS = ("text", "html")
 
 
-def libretranslate_router(state: State) -> APIRouter:
-    """The routes for texts; those for files are in uploads.py."""
-    router = APIRouter(tags=["LibreTranslate"])
+router = APIRouter(tags=["LibreTranslate"])
 
-    @router.get("/languages", summary="Languages and their targets")
-    async def languages() -> Response:
-        catalogue = state.catalogue
-        return JSONResponse(
-            [
-                {
-                    "code": code,
-                    "name": language_name(code),
-                    "targets": [*(target for target in catalogue.targets(code)), code],
-                }
-                for code in catalogue.languages
-            ]
-        )
 
-    @router.post("/translate", summary="Translate a text or a list of texts")
-    async def translate(request: Request) -> Response:
-        values = await read_parameters(request)
-        given = required_texts(values, "q")
-        texts = [given] if isinstance(given, str) else given
-        source, target = required_text(values, "source"), required_text(values, "target")
-        characters = sum(map(len, texts))
-        state.admit(request, key_in(request, values), characters)
-        if len(texts) > state.settings.max_texts:
-            raise ApiError(
-                400, f"Invalid request: request ({len(texts)}) exceeds batch limit ({state.settings.max_texts})"
-            )
-        options = _options(values)
-        chosen = choose(state.catalogue, texts, source, target)
-        found = await state.service.answer(request, state.translated(request, chosen, options), characters=characters)
-        return JSONResponse(_answer(found, values, source=source, single=isinstance(given, str)))
+@router.get("/languages")
+async def languages(request: Request) -> Response:
+    """Languages and their targets."""
+    state = state_of(request)
+    catalogue = state.catalogue
+    return JSONResponse(
+        [
+            {
+                "code": code,
+                "name": language_name(code),
+                "targets": sorted({*catalogue.targets(code), code}),
+            }
+            for code in catalogue.languages
+        ]
+    )
 
-    @router.post("/detect", summary="Detect the language of a text")
-    async def detection(request: Request) -> Response:
-        values = await read_parameters(request)
-        given = required_texts(values, "q")
-        text = given if isinstance(given, str) else "\n".join(given)
-        state.admit(request, key_in(request, values), len(text))
-        found = detect(text, state.catalogue.languages)
-        return JSONResponse([{"confidence": one.confidence, "language": one.language} for one in found])
 
-    @router.post("/suggest", summary="Suggest a better translation")
-    async def suggest(request: Request) -> Response:
-        path = state.settings.suggestions
-        if path is None:
-            raise ApiError(403, "Suggestions are disabled on this server.")
-        values = await read_parameters(request)
-        names = ("q", "s", "source", "target")
-        suggestion = {name: required_text(values, name) for name in names}
-        state.admit(request, key_in(request, values), len(suggestion["q"]) + len(suggestion["s"]))
-        with path.open("a", encoding="utf-8") as file:
-            file.write(json.dumps(suggestion, ensure_ascii=False) + "\n")
-        return JSONResponse({"success": True})
+@router.post("/translate")
+async def translate(request: Request) -> Response:
+    """Translate a text or a list of texts."""
+    state = state_of(request)
+    values = await read_parameters(request)
+    given = required_texts(values, "q")
+    texts = [given] if isinstance(given, str) else given
+    source, target = required_text(values, "source"), required_text(values, "target")
+    characters = sum(map(len, texts))
+    state.admit(request, key_in(request, values), characters)
+    if len(texts) > state.settings.max_texts:
+        raise ApiError(400, f"Invalid request: request ({len(texts)}) exceeds batch limit ({state.settings.max_texts})")
+    options = _options(values)
+    chosen = choose(state.catalogue, texts, source, target, html=options.html)
+    found = await state.service.answer(request, state.translated(request, chosen, options), characters=characters)
+    return JSONResponse(_answer(found, values, source=source, single=isinstance(given, str)))
 
-    @router.get("/frontend/settings", summary="Settings for a page")
-    async def frontend() -> Response:
-        return JSONResponse(_frontend(state))
 
-    @router.get("/health", summary="Whether the server works")
-    async def health() -> Response:
-        return JSONResponse({"status": "ok"})
+@router.post("/detect")
+async def detection(request: Request) -> Response:
+    """Detect the language of a text."""
+    state = state_of(request)
+    values = await read_parameters(request)
+    given = required_texts(values, "q")
+    text = given if isinstance(given, str) else "\n".join(given)
+    state.admit(request, key_in(request, values), len(text))
+    found = detect(text, state.catalogue.languages)
+    return JSONResponse([{"confidence": one.confidence, "language": one.language} for one in found])
 
-    @router.get("/metrics", summary="Metrics for Prometheus")
-    async def measured(request: Request) -> Response:
-        if state.keys.required:
-            state.admit_admin(request)
-        return Response(state.metrics.text(), media_type=metrics.CONTENT_TYPE)
 
-    return router
+@router.post("/suggest")
+async def suggest(request: Request) -> Response:
+    """Suggest a better translation."""
+    state = state_of(request)
+    path = state.settings.suggestions
+    if path is None:
+        raise ApiError(403, "Suggestions are disabled on this server.")
+    values = await read_parameters(request)
+    names = ("q", "s", "source", "target")
+    suggestion = {name: required_text(values, name) for name in names}
+    state.admit(request, key_in(request, values), len(suggestion["q"]) + len(suggestion["s"]))
+    with path.open("a", encoding="utf-8") as file:
+        file.write(json.dumps(suggestion, ensure_ascii=False) + "\n")
+    return JSONResponse({"success": True})
+
+
+@router.get("/frontend/settings")
+async def frontend(request: Request) -> Response:
+    """Settings for a page."""
+    state = state_of(request)
+    return JSONResponse(_frontend(state))
+
+
+@router.get("/health")
+async def health() -> Response:
+    """Whether the server works."""
+    return JSONResponse({"status": "ok"})
+
+
+@router.get("/metrics")
+async def measured(request: Request) -> Response:
+    """Metrics for Prometheus."""
+    state = state_of(request)
+    if state.keys.required:
+        state.admit_admin(request)
+    return Response(state.metrics.text(), media_type=metrics.CONTENT_TYPE)
 
 
 def key_in(request: Request, values: Mapping[str, Any]) -> str:
@@ -130,7 +144,7 @@ def _glossary(values: Mapping[str, Any]) -> dict[str, str] | None:
         return None
     pairs = given.items() if isinstance(given, dict) else given
     try:
-        glossary = {source: target for source, target in pairs}
+        glossary = dict(pairs)
     except (TypeError, ValueError):
         glossary = {"": None}
     if not all(isinstance(text, str) and text for pair in glossary.items() for text in pair):

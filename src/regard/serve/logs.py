@@ -41,4 +41,4 @@ class Log:
         when = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(now)) + f".{int(now % 1 * 1000):03d}Z"
         line = json.dumps({"time": when, "level": level, "event": event} | fields, ensure_ascii=True, default=str)
         with self._lock:
-            print(line, file=self._stream or sys.stderr, flush=True)  # noqa: T201
+            print(line, file=self._stream or sys.stderr, flush=True)

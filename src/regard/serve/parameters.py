@@ -44,7 +44,7 @@ def read_json(body: bytes) -> dict[str, Any]:
     except RecursionError:
         raise ApiError(400, "Invalid request: the body is not valid JSON: it is nested too deeply") from None
     if not isinstance(value, dict):
-        raise ApiError(400, "Invalid request: the body must be a JSON object")
+        raise ApiError(400, "Invalid JSON format")
     return value
 
 
@@ -115,13 +115,12 @@ def required_texts(values: Mapping[str, Any], name: str) -> str | list[str]:
 
 
 def number_in(values: Mapping[str, Any], name: str, most: int) -> int:
-    """A whole number from 0; 0 where it is not given."""
+    """A whole number from 0 to `most`, which larger and negative ones become; 0 where it is not given."""
     value = values.get(name) or 0
-    if isinstance(value, str) and value.strip().isdecimal():
-        value = int(value)
-    if not isinstance(value, int) or isinstance(value, bool) or value < 0:
-        raise ApiError(400, f"Invalid request: {name} must be a whole number from 0 to {most}")
-    return min(value, most)
+    try:
+        return max(0, min(int(value), most))
+    except (TypeError, ValueError, OverflowError):
+        raise ApiError(400, f"Invalid request: {name} parameter is not a number") from None
 
 
 def flag_in(values: Mapping[str, Any], name: str) -> bool:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from html import escape
 from typing import Any
 
-from fastapi import APIRouter, FastAPI
+from fastapi import APIRouter
 from fastapi.openapi.utils import get_openapi
 from fastapi.responses import HTMLResponse, JSONResponse, Response
-from fastapi.routing import APIRoute
 
 from regard.serve.specification import FORMS
 from regard.version import __version__
@@ -26,43 +25,38 @@ table{border-collapse:collapse;width:100%}td,th{text-align:left;vertical-align:t
 """
 
 
-def reference_router(app: FastAPI) -> APIRouter:
+def reference_router(theirs: Sequence[APIRouter], ours: Sequence[APIRouter]) -> APIRouter:
     """/spec and /docs for LibreTranslate's API, /v1/openapi.json and /v1/docs for our own."""
     router = APIRouter(include_in_schema=False)
+    their_table = _described("Regard, as LibreTranslate", theirs)
+    our_table = _described("Regard", ours)
 
     @router.get("/spec")
     async def spec() -> Response:
-        return JSONResponse(_described(app, ours=False))
+        return JSONResponse(their_table)
 
     @router.get("/docs")
     async def docs() -> Response:
-        return HTMLResponse(_page(_described(app, ours=False), "/spec"))
+        return HTMLResponse(_page(their_table, "/spec"))
 
     @router.get(f"{_OURS}/openapi.json")
     async def own_spec() -> Response:
-        return JSONResponse(_described(app, ours=True))
+        return JSONResponse(our_table)
 
     @router.get(f"{_OURS}/docs")
     async def own_docs() -> Response:
-        return HTMLResponse(_page(_described(app, ours=True), f"{_OURS}/openapi.json"))
+        return HTMLResponse(_page(our_table, f"{_OURS}/openapi.json"))
 
     return router
 
 
-def _described(app: FastAPI, *, ours: bool) -> dict[str, Any]:
-    routes = [route for route in _routes(app) if route.path.startswith(_OURS) == ours]
-    title = "Regard" if ours else "Regard, as LibreTranslate"
+def _described(title: str, routers: Sequence[APIRouter]) -> dict[str, Any]:
+    routes = [route for router in routers for route in router.routes]
     table = get_openapi(title=title, version=__version__, routes=routes)
     for path, fields in FORMS.items():
         if path in table["paths"]:
             table["paths"][path]["post"]["requestBody"] = _form(fields)
     return table
-
-
-def _routes(app: FastAPI) -> Iterator[APIRoute]:
-    for route in app.routes:
-        if isinstance(route, APIRoute) and route.include_in_schema:
-            yield route
 
 
 def _form(fields: dict[str, tuple[str, bool]]) -> dict[str, Any]:
@@ -103,7 +97,7 @@ def _section(table: dict[str, Any], method: str, path: str, operation: dict[str,
         rows.append(f"<tr><td><code>{escape(name)}</code>{needed}</td><td>{_kind(field)}</td><td>{about}{default}</td>")
     heading = f'<span class="method">{method.upper()}</span> <code>{escape(path)}</code>'
     fields = f"<table>{''.join(rows)}</table>" if rows else ""
-    return f"<section><h2>{heading}</h2><p>{escape(operation.get('summary', ''))}</p>{fields}</section>"
+    return f"<section><h2>{heading}</h2><p>{escape(operation.get('description', ''))}</p>{fields}</section>"
 
 
 def _fields(table: dict[str, Any], operation: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any], bool]]:

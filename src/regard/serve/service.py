@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from threading import Lock
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from fastapi import Request
 
@@ -55,10 +55,9 @@ class Service:
         job = self.start(characters)
         future = self.submit(job, work, characters)
         gone = asyncio.ensure_future(_gone(request))
+        both: set[asyncio.Future[Any]] = {future, gone}
         try:
-            await asyncio.wait(
-                {future, gone}, timeout=self._settings.answer_seconds, return_when=asyncio.FIRST_COMPLETED
-            )
+            await asyncio.wait(both, timeout=self._settings.answer_seconds, return_when=asyncio.FIRST_COMPLETED)
             if future.done():
                 return future.result()
         finally:

@@ -106,6 +106,13 @@ class State:
         return work
 
 
+def state_of(request: Request) -> State:
+    """The server that a request came to."""
+    state = request.app.state.regard
+    assert isinstance(state, State)
+    return state
+
+
 def bearer(request: Request) -> str:
     """The key in the header Authorization."""
     scheme, _, given = request.headers.get("authorization", "").partition(" ")

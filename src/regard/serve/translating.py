@@ -10,7 +10,7 @@ from regard.search import SearchSettings
 from regard.serve.answers import ApiError
 from regard.serve.catalogue import Catalogue, Served, language_name
 from regard.serve.detection import Detected, detect
-from regard.serve.hypertext import translated_html
+from regard.serve.hypertext import text_of_html, translated_html
 from regard.translation.translation import Translation
 
 AUTO = "auto"
@@ -61,7 +61,13 @@ class Outcome:
 
 
 def choose(
-    catalogue: Catalogue, texts: Sequence[str], source: str, target: str, model: str | None = None
+    catalogue: Catalogue,
+    texts: Sequence[str],
+    source: str,
+    target: str,
+    model: str | None = None,
+    *,
+    html: bool = False,
 ) -> list[Chosen]:
     """The model for each text; the language of each text is its own if the source is `auto`."""
     if model:
@@ -79,7 +85,7 @@ def choose(
         raise ApiError(400, f"{target} is not supported")
     chosen = []
     for text in texts:
-        found = detect(text, [*candidates, target])[0] if source == AUTO else Detected(source, 100.0)
+        found = _detected(text, [*candidates, target], html=html) if source == AUTO else Detected(source, 100.0)
         served = catalogue.find(found.language, target)
         if served is None and found.language != target:
             raise ApiError(
@@ -89,6 +95,10 @@ def choose(
             )
         chosen.append(Chosen(text=text, detected=found, model=served if found.language != target else None))
     return chosen
+
+
+def _detected(text: str, languages: Sequence[str], *, html: bool) -> Detected:
+    return detect(text_of_html(text) if html else text, languages)[0]
 
 
 def translated(chosen: Sequence[Chosen], options: Options) -> list[Outcome]:

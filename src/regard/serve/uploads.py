@@ -26,7 +26,7 @@ from regard.serve.catalogue import Served
 from regard.serve.libretranslate import key_in
 from regard.serve.parameters import file_in, read_parameters, required_text
 from regard.serve.serve_settings import ServeSettings
-from regard.serve.state import State, log_fields
+from regard.serve.state import State, log_fields, state_of
 from regard.serve.translating import AUTO, choose
 from regard.text import documents
 from regard.translation.documents import translate_document
@@ -94,37 +94,39 @@ class Uploads:
         shutil.rmtree(self._folder, ignore_errors=True)
 
 
-def uploads_router(state: State) -> APIRouter:
-    """The routes for files."""
-    router = APIRouter(tags=["LibreTranslate"])
+router = APIRouter(tags=["LibreTranslate"])
 
-    @router.post("/translate_file", summary="Translate a document")
-    async def translate_file(request: Request) -> Response:
-        if not state.settings.files:
-            raise ApiError(403, "Files translation are disabled on this server.")
-        values = await read_parameters(request)
-        name = _safe_name(file_in(values, "file").filename or "")
-        source, target = required_text(values, "source"), required_text(values, "target")
-        if not name.lower().endswith(tuple(state.uploads.suffixes)):
-            raise ApiError(400, "Invalid request: file format not supported")
-        size = values["file"].size or 0
-        if size > state.settings.max_file:
-            raise ApiError(413, f"Invalid request: the file is larger than {state.settings.max_file:,} bytes")
-        state.admit(request, key_in(request, values), 0)
-        log_fields(request)["bytes"] = size
-        kept = await state.service.answer(
-            request, lambda: _translated(state, values["file"].file, name, source, target), characters=size
-        )
-        return JSONResponse({"translatedFileUrl": str(request.url_for("download_file", name=kept))})
 
-    @router.get("/download_file/{name}", summary="Download a translated document")
-    async def download_file(name: str) -> Response:
-        path = state.uploads.find(name)
-        if path is None:
-            raise ApiError(404, "There is no such file, or it has expired. Translate the document again")
-        return FileResponse(path, filename=name.partition(".")[2], media_type="application/octet-stream")
+@router.post("/translate_file")
+async def translate_file(request: Request) -> Response:
+    """Translate a document."""
+    state = state_of(request)
+    if not state.settings.files:
+        raise ApiError(403, "Files translation are disabled on this server.")
+    values = await read_parameters(request)
+    name = _safe_name(file_in(values, "file").filename or "")
+    source, target = required_text(values, "source"), required_text(values, "target")
+    if not name.lower().endswith(tuple(state.uploads.suffixes)):
+        raise ApiError(400, "Invalid request: file format not supported")
+    size = values["file"].size or 0
+    if size > state.settings.max_file:
+        raise ApiError(413, f"Invalid request: the file is larger than {state.settings.max_file:,} bytes")
+    state.admit(request, key_in(request, values), 0)
+    log_fields(request)["bytes"] = size
+    kept = await state.service.answer(
+        request, lambda: _translated(state, values["file"].file, name, source, target), characters=size
+    )
+    return JSONResponse({"translatedFileUrl": str(request.url_for("download_file", name=kept))})
 
-    return router
+
+@router.get("/download_file/{name}")
+async def download_file(request: Request, name: str) -> Response:
+    """Download a translated document."""
+    state = state_of(request)
+    path = state.uploads.find(name)
+    if path is None:
+        raise ApiError(404, "There is no such file, or it has expired. Translate the document again")
+    return FileResponse(path, filename=name.partition(".")[2], media_type="application/octet-stream")
 
 
 def _safe_name(given: str) -> str:

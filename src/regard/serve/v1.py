@@ -12,7 +12,7 @@ from regard.serve.answers import ApiError
 from regard.serve.attention import attention_of, heads_named
 from regard.serve.catalogue import Served
 from regard.serve.spans import linked_spans
-from regard.serve.state import State, bearer
+from regard.serve.state import State, bearer, state_of
 from regard.serve.streaming import events, parts_of
 from regard.serve.translating import Options, Outcome, choose
 from regard.serve.v1_schemas import (
@@ -36,73 +36,89 @@ _USUAL_BEAM = 4
 _LONGEST_WITHOUT_HEADS = 2000  # characters; such texts are searched alone, in float32
 
 
-def v1_router(state: State) -> APIRouter:
-    """The routes under /v1."""
-    router = APIRouter(prefix="/v1", tags=["Translation"])
+router = APIRouter(prefix="/v1", tags=["Translation"])
 
-    @router.post("/translate", summary="Translate texts")
-    async def translate(request: Request, body: TranslationRequest) -> TranslationAnswers:
-        texts = [body.text] if isinstance(body.text, str) else body.text
-        load = _admit(state, request, body, texts, width=body.beam_size or body.n_best)
-        if body.disabled_heads and load > _LONGEST_WITHOUT_HEADS:
-            raise ApiError(400, f"disabled_heads: give at most {_LONGEST_WITHOUT_HEADS} characters")
-        options = Options(
-            search=_search(body),
-            alignment=body.alignment,
-            logprobs=body.logprobs,
-            glossary=dict(body.glossary) or None,
-            prefix=body.prefix,
-            html=body.format == "html",
-            without=heads_named(body.disabled_heads),
-        )
-        chosen = choose(state.catalogue, texts, body.source, body.target, body.model)
-        found = await state.service.answer(request, state.translated(request, chosen, options), characters=load)
-        return TranslationAnswers(translations=[_answer(one) for one in found])
 
-    @router.post(
-        "/translate/stream",
-        summary="Translate a long text, part by part, as server-sent events",
-        response_class=StreamingResponse,
-        responses={200: {"content": {"text/event-stream": {}}, "description": "Events: part, then done or error."}},
+@router.post("/translate")
+async def translate(request: Request, body: TranslationRequest) -> TranslationAnswers:
+    """Translate texts."""
+    state = state_of(request)
+    texts = [body.text] if isinstance(body.text, str) else body.text
+    load = _admit(state, request, body, texts, width=body.beam_size or body.n_best)
+    if body.disabled_heads and load > _LONGEST_WITHOUT_HEADS:
+        raise ApiError(400, f"disabled_heads: give at most {_LONGEST_WITHOUT_HEADS} characters")
+    options = Options(
+        search=_search(body),
+        alignment=body.alignment,
+        logprobs=body.logprobs,
+        glossary=dict(body.glossary) or None,
+        prefix=body.prefix,
+        html=body.format == "html",
+        without=heads_named(body.disabled_heads),
     )
-    async def stream(request: Request, body: StreamRequest) -> Response:
-        load = _admit(state, request, body, [body.text], width=body.beam_size or body.n_best)
-        options = Options(search=_search(body), glossary=dict(body.glossary) or None)
-        (chosen,) = choose(state.catalogue, [body.text], body.source, body.target, body.model)
-        sent = events(state, request, chosen, parts_of(body.text), options, load)
-        return StreamingResponse(sent, media_type="text/event-stream", headers={"Cache-Control": "no-store"})
+    chosen = choose(state.catalogue, texts, body.source, body.target, body.model, html=options.html)
+    found = await state.service.answer(request, state.translated(request, chosen, options), characters=load)
+    return TranslationAnswers(translations=[_answer(one) for one in found])
 
-    @router.post("/score", summary="Score given translations")
-    async def score(request: Request, body: ScoreRequest) -> ScoreAnswers:
-        load = _admit(state, request, body, [*body.text, *body.translation], width=1)
-        if len(body.text) != len(body.translation):
-            raise ApiError(400, f"{len(body.text)} texts and {len(body.translation)} translations: give one for each")
-        model = _one_model(state, body, body.text[0])
-        found = await state.service.answer(
-            request, lambda: model.translator.score(body.text, body.translation), characters=load
-        )
-        scores = [ScoreAnswer(total=one.total, tokens=list(one.tokens), logprobs=list(one.logprobs)) for one in found]
-        return ScoreAnswers(model=model.name, scores=scores)
 
-    @router.post("/attention", summary="The attention of a sentence")
-    async def attention(request: Request, body: AttentionRequest) -> AttentionAnswer:
-        load = _admit(state, request, body, [body.text], width=1)
-        model = _one_model(state, body, body.text)
-        return await state.service.answer(request, lambda: attention_of(model, body), characters=load)
+@router.post(
+    "/translate/stream",
+    response_class=StreamingResponse,
+    responses={200: {"content": {"text/event-stream": {}}, "description": "Events: part, then done or error."}},
+)
+async def stream(request: Request, body: StreamRequest) -> Response:
+    """Translate a long text, part by part, as server-sent events."""
+    state = state_of(request)
+    load = _admit(state, request, body, [body.text], width=body.beam_size or body.n_best)
+    options = Options(search=_search(body), glossary=dict(body.glossary) or None)
+    (chosen,) = choose(state.catalogue, [body.text], body.source, body.target, body.model)
+    sent = events(state, request, chosen, parts_of(body.text), options, load)
+    return StreamingResponse(sent, media_type="text/event-stream", headers={"Cache-Control": "no-store"})
 
-    @router.get("/models", summary="All models")
-    async def models(request: Request) -> ModelAnswers:
-        return ModelAnswers(models=[_model(request, model) for model in state.catalogue.models])
 
-    @router.get("/models/{name}", summary="A model")
-    async def model(request: Request, name: str) -> ModelAnswer:
-        return _model(request, state.catalogue.named(name))
+@router.post("/score")
+async def score(request: Request, body: ScoreRequest) -> ScoreAnswers:
+    """Score given translations."""
+    state = state_of(request)
+    load = _admit(state, request, body, [*body.text, *body.translation], width=1)
+    if len(body.text) != len(body.translation):
+        raise ApiError(400, f"{len(body.text)} texts and {len(body.translation)} translations: give one for each")
+    model = _one_model(state, body, body.text[0])
+    found = await state.service.answer(
+        request, lambda: model.translator.score(body.text, body.translation), characters=load
+    )
+    scores = [ScoreAnswer(total=one.total, tokens=list(one.tokens), logprobs=list(one.logprobs)) for one in found]
+    return ScoreAnswers(model=model.name, scores=scores)
 
-    @router.get("/models/{name}/card", summary="The card of a model, in Markdown", response_class=PlainTextResponse)
-    async def card(name: str) -> Response:
-        return PlainTextResponse(state.catalogue.named(name).card, media_type="text/markdown; charset=utf-8")
 
-    return router
+@router.post("/attention")
+async def attention(request: Request, body: AttentionRequest) -> AttentionAnswer:
+    """The attention of a sentence."""
+    state = state_of(request)
+    load = _admit(state, request, body, [body.text], width=1)
+    model = _one_model(state, body, body.text)
+    return await state.service.answer(request, lambda: attention_of(model, body), characters=load)
+
+
+@router.get("/models")
+async def models(request: Request) -> ModelAnswers:
+    """All models."""
+    state = state_of(request)
+    return ModelAnswers(models=[_model(request, model) for model in state.catalogue.models])
+
+
+@router.get("/models/{name}")
+async def model(request: Request, name: str) -> ModelAnswer:
+    """A model."""
+    state = state_of(request)
+    return _model(request, state.catalogue.named(name))
+
+
+@router.get("/models/{name}/card", response_class=PlainTextResponse)
+async def card(request: Request, name: str) -> Response:
+    """The card of a model, in Markdown."""
+    state = state_of(request)
+    return PlainTextResponse(state.catalogue.named(name).card, media_type="text/markdown; charset=utf-8")
 
 
 def _admit(state: State, request: Request, body: Languages, texts: Sequence[str], *, width: int) -> int:
