@@ -1,6 +1,5 @@
 """The web page of the real server, with the shipped models: what people see is what the Translator gives."""
 
-import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -10,9 +9,8 @@ import pytest
 pytest.importorskip("fastapi", reason="the server's libraries are not installed: pip install 'regard[serve]'")
 sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed: pip install 'regard[dev]'")
 
-from regard.serve.app import open_state  # noqa: E402 they need the libraries above
-from regard.serve.lifecycle import Server, bound  # noqa: E402
-from regard.serve.serve_settings import ServeSettings  # noqa: E402
+from regard.models.protocols import AttentionName  # noqa: E402
+from serving import Running, running  # noqa: E402 it needs the libraries above
 
 expect = sync_api.expect
 expect.set_options(timeout=30_000)
@@ -23,21 +21,14 @@ TRANSLATION = "Sie öffnete das alte Buch und fing an zu lesen. Wo ist der Bahnh
 
 
 @pytest.fixture(scope="module")
-def server() -> Iterator[Server]:
-    settings = ServeSettings(port=0, drain_seconds=0.0)
-    state = open_state(["en-de", "de-en"], settings)
-    server = Server(state, bound(settings))
-    thread = threading.Thread(target=server.run)
-    thread.start()
-    yield server
-    server.stop()
-    thread.join(20)
-    state.catalogue.close()
+def server() -> Iterator[Running]:
+    with running([Path("en-de"), Path("de-en")], engine="auto") as server:
+        yield server
 
 
 @pytest.fixture
-def shown(surf: Surf, server: Server) -> Any:
-    session = surf(f"{server.address}/")
+def shown(surf: Surf, server: Running) -> Any:
+    session = surf(f"{server.url}/")
     session.page.fill("#text", TEXT)
     expect(session.page.locator("#output")).to_have_text(TRANSLATION)
     return session
@@ -64,32 +55,30 @@ def test_a_glossary_is_obeyed(shown: Any) -> None:
     expect(shown.page.locator("#output")).to_contain_text("Band")
 
 
-def test_heads_that_are_switched_off_change_the_translation_as_in_python(shown: Any, server: Server) -> None:
+def test_heads_that_are_switched_off_change_the_translation_as_in_python(shown: Any, server: Running) -> None:
     page, translator = shown.page, server.state.catalogue.named("en-de").translator
-    page.locator("#output .sentence").last.click()
+    source, target = TEXT.split(". ")[0] + ".", TRANSLATION.split(". ")[0] + "."
+    page.locator("#output .sentence").first.click()
     expect(page.locator("#attention")).to_be_visible()
-    whole = page.locator("#heads .thumb").count()
-    assert whole == 3 * (6 + 1)
-    page.click('[data-name="decoder-source.2"]')
+    assert page.locator("#heads .thumb").count() == 3 * (6 + 1)
+    page.click('[data-name="decoder-source.0"]')
     page.focus("#stage canvas")
     page.keyboard.press("ArrowDown")
-    seen = translator.look("Where is the station?", "Wo ist der Bahnhof?")
-    name = next(name for name in seen.lookups if (name.kind, name.layer) == ("decoder-source", 2))
-    weight = 100 * float(seen.weights(name, words=True).mean(dim=0)[0, 0])
+    weights = translator.look(source, target).weights(AttentionName("decoder-source", 0), words=True)
     told = shown.text("#weights")
-    assert told.startswith("“Wo” attends to “Where” with ")
-    assert float(told.split()[-2]) == pytest.approx(weight, abs=0.6)
+    assert told.startswith("“Sie” attends to “She” with ")
+    assert float(told.split()[-2]) == pytest.approx(100 * float(weights.mean(dim=0)[0, 0]), abs=0.6)
     page.click("#head-switch")
-    without = translator.look("Where is the station?", without="decoder-source.2").translation
-    assert without != "Wo ist der Bahnhof?"
+    without = translator.look(source, without="decoder-source.0").translation
+    assert without != target
     expect(page.locator("#inspected-target")).to_have_text(without)
-    expect(page.locator("#output .sentence").last).to_have_text(without)
+    expect(page.locator("#output .sentence").first).to_have_text(without)
     page.click("#all-on")
     expect(page.locator("#output")).to_have_text(TRANSLATION)
 
 
-def test_a_file_goes_in_and_its_translation_comes_out(surf: Surf, server: Server, tmp_path: Path) -> None:
-    shown = surf(f"{server.address}/")
+def test_a_file_goes_in_and_its_translation_comes_out(surf: Surf, server: Running, tmp_path: Path) -> None:
+    shown = surf(f"{server.url}/")
     file = tmp_path / "letter.txt"
     file.write_text("Where is the station?\n", encoding="utf-8")
     shown.page.select_option("#source", "en")
@@ -99,12 +88,12 @@ def test_a_file_goes_in_and_its_translation_comes_out(surf: Surf, server: Server
     assert Path(download.value.path()).read_text(encoding="utf-8") == "Wo ist der Bahnhof?\n"
 
 
-def test_the_page_carries_a_policy_and_every_file_of_it_its_type(shown: Any, server: Server) -> None:
-    answer = shown.page.request.get(f"{server.address}/")
+def test_the_page_carries_a_policy_and_every_file_of_it_its_type(shown: Any, server: Running) -> None:
+    answer = shown.page.request.get(f"{server.url}/")
     policy = answer.headers["content-security-policy"]
     assert all(part in policy for part in ("script-src 'self'", "frame-ancestors 'none'", "base-uri 'none'"))
     assert answer.headers["x-content-type-options"] == "nosniff"
-    own = {url.removeprefix(server.address) for url in shown.requests}
+    own = {url.removeprefix(server.url) for url in shown.requests}
     assert {"/", "/style.css", "/main.js", "/theme.js", "/inspector.js"} <= own
-    assert shown.page.request.get(f"{server.address}/../app.py").status == 404
-    assert shown.page.request.get(f"{server.address}/%2e%2e/app.py").status == 404
+    assert shown.page.request.get(f"{server.url}/../app.py").status == 404
+    assert shown.page.request.get(f"{server.url}/%2e%2e/app.py").status == 404
