@@ -66,7 +66,7 @@ def opened(shown: Any) -> Any:
     page.set_input_files("#file", {"name": "a.exe", "mimeType": "text/plain", "buffer": b"x"})
     expect(page.locator("#files .problem")).to_be_visible()
     page.locator("summary").click()
-    page.locator("#output .word").first.hover()
+    page.locator("#output .word").last.hover()
     expect(page.locator("#alternatives")).to_be_visible()
     return shown
 

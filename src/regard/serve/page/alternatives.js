@@ -52,7 +52,7 @@ export class Alternatives {
     this.box.replaceChildren(...others.map(text => otherButton(text, one.part.shown, this.language(), chosen => this.#choose(one, chosen))));
     show(this.box);
     const lines = one.node.getClientRects(), line = lines[lines.length - 1], field = this.box.parentNode.getBoundingClientRect();
-    const left = Math.max(0, Math.min(lines.length > 1 ? 0 : line.left - field.left - 12, field.width - this.box.offsetWidth));
+    const left = Math.max(4, Math.min(lines.length > 1 ? 4 : line.left - field.left - 12, field.width - this.box.offsetWidth));
     this.box.style.left = `${left}px`;
     this.box.style.top = `${line.bottom - field.top + 4}px`;
   }

@@ -48,9 +48,9 @@ export class HeatMap {
     this.canvas.addEventListener("keydown", event => this.#key(event));
   }
 
-  /** Draws weights with the labels of their rows and columns. */
-  draw(weights, rowLabels, columnLabels) {
-    Object.assign(this, { weights, rowLabels, columnLabels });
+  /** Draws weights with the labels of their rows and columns; `rest` is what it says while nothing is pointed at. */
+  draw(weights, rowLabels, columnLabels, rest) {
+    Object.assign(this, { weights, rowLabels, columnLabels, rest });
     const { rows, columns } = weights, roomy = Math.max(rows, columns) <= 40, size = roomy ? 14 : 11;
     const left = Math.min(130, textWidth(rowLabels, size) + 14), slant = Math.min(130, textWidth(columnLabels, size));
     const top = slant * 0.72 + 22, right = slant * 0.72 + 4;
@@ -123,7 +123,7 @@ export class HeatMap {
     if (row !== null && column !== null) this.tell(`“${this.rowLabels[row]}” attends to “${this.columnLabels[column]}” with ${percent(values[row * columns + column])}.`);
     else if (row !== null) this.tell(`“${this.rowLabels[row]}” attends to ${best(values.slice(row * columns, (row + 1) * columns), this.columnLabels)}.`);
     else if (column !== null) this.tell(`“${this.columnLabels[column]}” is attended to by ${best(Array.from({ length: rows }, (_, i) => values[i * columns + column]), this.rowLabels)}.`);
-    else this.tell("Point at a square, or move over them with the arrow keys.");
+    else this.tell(this.rest);
   }
 }
 

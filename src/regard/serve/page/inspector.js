@@ -143,7 +143,8 @@ export class Inspector {
     byId("head-switch-text").textContent = silent ? "Off" : "On";
     this.heads.draw(this.weights, this.at, this.off());
     this.map ??= new HeatMap(this.stage, text => { byId("weights").textContent = text; });
-    this.map.draw(this.weights.of(this.at, this.unit), this.weights.rows(kind, this.unit), this.weights.columns(kind, this.unit));
+    this.map.draw(this.weights.of(this.at, this.unit), this.weights.rows(kind, this.unit), this.weights.columns(kind, this.unit),
+      silent ? "Switched off: no weights." : "Point at a square, or move over the squares with the arrow keys.");
     this.drawnAt = this.stage.clientWidth;
   }
 

@@ -82,7 +82,7 @@ function actionFor(problem) {
 function overSentence(one, focused = false) {
   for (const part of parts) part.mirrored?.classList.toggle("on", part === one?.part);
   for (const other of output.sentences) other.node.classList.toggle("on", other === one);
-  alternatives.at(one, focused);
+  alternatives.at(one === inspector.one ? null : one, focused); // an open sentence lists them below
 }
 
 function opened(one) {

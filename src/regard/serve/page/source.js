@@ -54,7 +54,7 @@ export class Source {
     this.mirror.replaceChildren(`${this.text}\u200b`);
     this.spans = [];
     const length = this.text.length, form = number => number.toLocaleString("en");
-    this.count.textContent = this.limit ? `${form(length)} / ${form(this.limit)}` : length ? form(length) : "";
+    this.count.textContent = this.limit && 2 * length > this.limit ? `${form(length)} / ${form(this.limit)}` : length ? form(length) : "";
     this.count.setAttribute("aria-label", this.limit ? `${length} of ${this.limit} characters` : `${length} characters`);
     this.count.classList.toggle("problem", this.tooLong);
     show(this.clearButton, length > 0);
