@@ -4,13 +4,13 @@ import io
 import json
 import socket
 import threading
-import urllib.error
-import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+import httpx
 
 from regard import modelfolder
 from regard.models import read_settings
@@ -36,21 +36,20 @@ class Running:
 
     def post(self, path: str, body: Any = None, **headers: str) -> tuple[int, Any]:
         """A JSON body in, the status and the answer out."""
-        return self.send(path, json.dumps(body).encode(), {"Content-Type": "application/json", **headers})
+        names = {name.replace("_", "-"): value for name, value in headers.items()}
+        return self.send(path, json.dumps(body).encode(), {"Content-Type": "application/json", **names})
 
     def get(self, path: str, **headers: str) -> tuple[int, Any]:
-        return self.send(path, None, headers)
+        return self.send(path, None, {name.replace("_", "-"): value for name, value in headers.items()})
 
-    def send(self, path: str, body: bytes | None, headers: dict[str, str]) -> tuple[int, Any]:
-        request = urllib.request.Request(
-            self.url + path, body, {name.replace("_", "-"): v for name, v in headers.items()}
-        )
-        try:
-            with urllib.request.urlopen(request, timeout=60) as answer:
-                return answer.status, _read(answer)
-        except urllib.error.HTTPError as error:
-            with error:
-                return error.code, _read(error)
+    def send(self, path: str, body: bytes | None, headers: dict[str, str], method: str = "") -> tuple[int, Any]:
+        answer = self.request(method or ("GET" if body is None else "POST"), path, content=body, headers=headers)
+        return answer.status_code, answer.json() if "json" in answer.headers["content-type"] else answer.content
+
+    def request(self, method: str, path: str, **options: Any) -> httpx.Response:
+        """A request with all that httpx can send."""
+        with httpx.Client(trust_env=False, timeout=60) as client:
+            return client.request(method, self.url + path, **options)
 
     def raw(self, sent: bytes, *, end: bool = False) -> bytes:
         """Bytes in, all bytes out until the server closes the connection."""
@@ -62,11 +61,6 @@ class Running:
             while part := connection.recv(65536):
                 received += part
             return received
-
-
-def _read(answer: Any) -> Any:
-    content = answer.read()
-    return json.loads(content) if "json" in (answer.headers["content-type"] or "") else content
 
 
 @contextmanager

@@ -10,7 +10,7 @@ import pytest
 
 import regard
 from regard import SearchSettings, Translator
-from regard.search import Request, Result
+from regard.search import Hypothesis, Request, Result
 from regard.serve.batching import Sharing
 from regard.serve.calls import Call, Cancelled, Item, Job, Turns, working_for
 from regard.serve.lanes import WindowLane
@@ -48,7 +48,7 @@ def test_translations_in_company_are_those_of_one_request_alone(
 ) -> None:
     translator, _, watched = shared
     draw = random.Random(7)  # noqa: S311
-    requests = [[sentence(draw, longest=draw.choice([2, 12])) for _ in range(draw.choice([1, 1, 9]))] for _ in range(24)]
+    requests = [[sentence(draw, longest=draw.choice([2, 7])) for _ in range(draw.choice([1, 1, 6]))] for _ in range(16)]
     alone = regard.load(trained_folder, device="cpu", engine="torch")
     expected = [[one.text for one in alone.translate(texts)] for texts in requests]
     gate = threading.Barrier(len(requests))
@@ -59,7 +59,7 @@ def test_translations_in_company_are_those_of_one_request_alone(
 
     with ThreadPoolExecutor(len(requests)) as pool:
         assert list(pool.map(ask, requests)) == expected
-    assert max(watched.sizes) > 9
+    assert max(watched.sizes) > 6
 
 
 def test_constraints_samples_and_alignments_are_those_of_an_engine_of_ones_own(
@@ -68,7 +68,12 @@ def test_constraints_samples_and_alignments_are_those_of_an_engine_of_ones_own(
     translator, _, _ = shared
     alone = regard.load(trained_folder, device="cpu", engine="torch")
     sampled = SearchSettings(method="sampling", n_best=3, seed=5, max_length=12)
-    for options in ({"glossary": {"cado": "sul"}}, {"search": sampled}, {"alignment": True, "n_best": 3}, {"prefix": "vos"}):
+    for options in (
+        {"glossary": {"cado": "sul"}},
+        {"search": sampled},
+        {"alignment": True, "n_best": 3},
+        {"prefix": "vos"},
+    ):
         ours = translator.translate("alto cado esta", **options)  # type: ignore[call-overload]
         theirs = alone.translate("alto cado esta", **options)  # type: ignore[call-overload]
         assert (ours.text, ours.alignment) == (theirs.text, theirs.alignment)
@@ -169,9 +174,7 @@ def _items(call: Call, sentences: Sequence[Sequence[int]]) -> list[Item]:
     ]
 
 
-def _hypothesis() -> regard.search.Hypothesis:  # type: ignore[name-defined]
-    from regard.search import Hypothesis
-
+def _hypothesis() -> Hypothesis:
     return Hypothesis(
         ids=(1,), score=0, total=0, logprobs=(), length_limited=False, repetition_stopped=False, constraints_met=True
     )
