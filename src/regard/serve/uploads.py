@@ -100,7 +100,13 @@ router = APIRouter(tags=["LibreTranslate"])
 @router.post("/translate_file")
 async def translate_file(request: Request) -> Response:
     """Translate a document."""
-    state = state_of(request)
+    try:
+        return await _uploaded(request, state_of(request))
+    finally:
+        await request.close()  # and with it the file that was uploaded
+
+
+async def _uploaded(request: Request, state: State) -> Response:
     if not state.settings.files:
         raise ApiError(403, "Files translation are disabled on this server.")
     values = await read_parameters(request)
