@@ -79,6 +79,7 @@ def translate_document(
     search: SearchSettings | None = None,
     glossary: Mapping[str, str] | None = None,
     progress: Progress | None = None,
+    encoding: str | None = None,
 ) -> Report:
     """A document translated into `out`, which appears whole or not at all; it may be `path` itself.
 
@@ -94,6 +95,7 @@ def translate_document(
         search=search,
         glossary=glossary,
         progress=progress,
+        encoding=encoding,
     )
     with replacing(out) as file:
         file.write(written)
@@ -110,10 +112,11 @@ def translated_document(
     search: SearchSettings | None = None,
     glossary: Mapping[str, str] | None = None,
     progress: Progress | None = None,
+    encoding: str | None = None,
 ) -> tuple[bytes, Report]:
     """The bytes of a document with its translations, and what became of its segments."""
     found = documents.by_name(format) if format else format_of(path)
-    content = found.load(path)
+    content = found.load(path, encoding)
     languages = translator.languages
     asked = Asked(Languages(languages["source"], languages["target"]) if languages else None, marked)
     document = found.read(content, asked)
