@@ -49,16 +49,17 @@ class Content:
             return self.mark + text.encode(self.encoding, errors=errors)
         except UnicodeEncodeError as error:
             code = f"U+{ord(text[error.start]):04X}"
+            lacks = "is not a character" if self.encoding.startswith("utf") else f"{self.encoding.upper()} lacks"
             raise TextError(
-                f"{self.path}: the translation contains the code point {code}, which {self.encoding.upper()} lacks.\n"
+                f"{self.path}: the translation contains the code point {code}, which {lacks}.\n"
                 "  Nothing has been written."
             ) from None
 
     def holds(self, text: str) -> bool:
-        """Whether the encoding of this file has all characters of a text."""
+        """Whether this file can hold all characters of a text."""
         try:
-            self.encoded(text)
-        except TextError:
+            text.encode("utf-8" if self.references else self.encoding)
+        except UnicodeEncodeError:
             return False
         return True
 

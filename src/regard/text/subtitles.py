@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 
 from regard.text.content import Content
 from regard.text.documents import Document, Edit, Place, Segment
-from regard.text.inline import Inline, Shown
+from regard.text.tagged import tagged
 
 _LINE = re.compile(r"([^\r\n]*)(\r\n|\n|\r|$)")
 _SPEAKER = re.compile(r"\s*(?:<[^<>]*>|\{\\[^{}]*\})*\s*[-–—]\s*(?=\S)")
@@ -62,7 +62,7 @@ def _place(
     raw = " ".join(content.text[start:end].strip() for start, end in lines)
     speaker = _SPEAKER.match(raw)
     leading = speaker[0] if speaker else ""
-    shown = _shown(raw[len(leading) :], codes, unescaped)
+    shown = tagged(raw[len(leading) :], codes, unescaped)
     if not shown.text:
         return None
     start, end = lines[0][0], lines[-1][1]
@@ -101,24 +101,3 @@ def _filled(words: list[str], width: int) -> list[str]:
         else:
             filled.append(word)
     return filled
-
-
-def _shown(raw: str, codes: re.Pattern[str], unescaped: Callable[[str], str]) -> Shown:
-    """Text and codes; a closing tag that fits the innermost open one closes it, all others stand alone."""
-    found = list(codes.finditer(raw))
-    partners, open_ = dict[int, int](), list[int]()
-    for number, code in enumerate(found):
-        name = re.match(r"</?(\w+)", code[0])
-        if name and code[0].startswith("</"):
-            if open_ and found[open_[-1]][0].startswith(f"<{name[1]}"):
-                partners[open_.pop()] = number
-        elif name:
-            open_.append(number)
-    closing = set(partners.values())
-    built, position = Inline(), 0
-    for number, code in enumerate(found):
-        built.text(unescaped(raw[position : code.start()]))
-        (built.open if number in partners else built.close if number in closing else built.alone)(code[0])
-        position = code.end()
-    built.text(unescaped(raw[position:]))
-    return built.shown()

@@ -214,7 +214,7 @@ def _blended(pieces: list[_Piece]) -> list[_Piece]:
     """Blanks take the look of what is before them, unless they are seen, as underlined ones are."""
     blended: list[_Piece] = []
     for piece in pieces:
-        before = blended[-1].look if blended else None
+        before = blended[-1].look if blended and blended[-1].text else None
         blank = piece.text and not piece.text.strip() and not _BLANK_BUT_SEEN.search(piece.look or "")
         blended.append(piece._replace(look=before) if blank and before is not None else piece)
     return blended
