@@ -32,8 +32,8 @@ _KINDS = {
     "a drawing or image": "svg odg vsdx png jpg jpeg gif webp tif tiff bmp ico",
     "a LaTeX or typesetting source": "tex latex bib typ sty cls idml mif indd",
     "markup that Regard does not know": "rst adoc asciidoc textile org wiki mediawiki dita ditamap docbook sgml xml xsl",
-    "a message catalogue that Regard does not know": "strings stringsdict xcstrings plist mo qm lang ftl resw rc gmo",
-    "configuration": "ini toml cfg conf env lock",
+    "a message catalogue that Regard does not know": "strings stringsdict xcstrings plist mo qm lang ftl rc gmo",
+    "configuration": "json ini toml cfg conf env lock",
     "data": "jsonl ndjson sqlite db parquet avro proto bin pickle npy npz",
     "source code": "py js mjs cjs jsx tsx ts vue svelte java kt swift c h cc cpp hpp cs go rs rb php pl sh bash ps1 lua r "
     "scala css scss less sql ipynb",

@@ -13,6 +13,10 @@ translation is an edit there. Everything else keeps its bytes. What such a file 
         optional: the text of a file; if left out, the file has the encoding given, which is UTF-8 by default
     def claims(look: Look) -> bool
         optional: whether a file looks as if it were in this format, whatever its name is
+    SHARED: bool
+        optional: whether files of other kinds have the same endings, so that a file must also look like this format
+    NOT: frozenset[str]
+        optional: names that have the ending but are of another kind
 """
 
 from __future__ import annotations
@@ -177,6 +181,8 @@ class Format(NamedTuple):
     load: Callable[[Path, str | None], Content]
     read: Callable[[Content, Asked], Document]
     claims: Callable[[Look], bool]
+    shared: bool
+    not_: frozenset[str]
 
 
 @cache
@@ -192,6 +198,8 @@ def formats() -> dict[str, Format]:
             getattr(found, "load", read_text),
             found.read,
             getattr(found, "claims", lambda _: False),
+            getattr(found, "SHARED", False),
+            getattr(found, "NOT", frozenset()),
         )
         for name, found in modules.items()
     }
@@ -208,7 +216,10 @@ def by_name(name: str) -> Format:
 def by_path(path: Path) -> Format | None:
     """The document format that the ending of this file's name says."""
     name = bare_name(path).lower()
-    return next((found for found in formats().values() if name.endswith(found.suffixes)), None)
+    found = next((found for found in formats().values() if name.endswith(found.suffixes)), None)
+    if found is None or name in found.not_:
+        return None
+    return None if found.shared and path.is_file() and not found.claims(look_at(path)) else found
 
 
 def by_content(path: Path) -> Format | None:

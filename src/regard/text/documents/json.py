@@ -17,14 +17,11 @@ from regard.text.pairs import serves
 SUFFIXES = (".json",)
 BILINGUAL = False
 
-_SETTINGS = frozenset("package.json package-lock.json tsconfig.json composer.json manifest.json".split())
+NOT = frozenset("package.json package-lock.json tsconfig.json composer.json manifest.json".split())  # settings
 
 
 def read(content: Content, asked: Asked) -> Document:
     """The document."""
-    if content.path.name in _SETTINGS:
-        what = f"{content.path.name} contains settings, not messages."
-        raise content.wrong(None, what, "If it is a catalogue, give it another name.")
     found = strings(content)
     keys = [value for value in found if value.is_key and len(value.path) == 1]
     described = {value.path[0] for value in found if value.is_key and value.path[1:] == ("message",)}

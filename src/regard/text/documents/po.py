@@ -29,6 +29,7 @@ from regard.text.documents import (
     Segment,
     SegmentState,
 )
+from regard.text.files import bare_name
 from regard.text.formats.po import BrokenCatalogue, declared_encoding, parse
 from regard.text.inline import Shown
 from regard.text.pairs import serves
@@ -130,7 +131,7 @@ def read(content: Content, asked: Asked) -> Document:
     wrapped = all(len(line) <= _WIDTH + 4 for line in content.text.split("\n") if '"' in line and line[:1] != "#")
     writer = _Writer(content.line_end, _WIDTH if wrapped else 0)
     besides, forms = list[Edit](), plural_count(header.text("msgstr")) if header else None
-    if header and asked.languages and is_template(header.text("msgstr")):
+    if header and asked.languages and _is_template(content, header):
         text = filled(header.text("msgstr"), asked.languages.target)
         besides = [writer.edit("msgstr", header.fields["msgstr"], text)]
         besides += _flagged(content, header, writer, marked=False)
@@ -147,6 +148,10 @@ def read(content: Content, asked: Asked) -> Document:
         for place in _places(content, entry, writer, asked, forms == 1)
     ]
     return Document(text=content.text, places=tuple(places), besides=tuple(besides))
+
+
+def _is_template(content: Content, header: _Entry) -> bool:
+    return bare_name(content.path).endswith(".pot") or is_template(header.text("msgstr"))
 
 
 @dataclass(frozen=True)

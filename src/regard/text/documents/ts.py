@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from pathlib import Path
 
 from regard.text.accelerators import Accelerator, joined, split
 from regard.text.content import Content, read_xml
@@ -21,18 +20,11 @@ from regard.text.xml_places import Node, add_text, escaped, tree, with_attribute
 
 SUFFIXES = (".ts",)
 BILINGUAL = True
+SHARED = True  # with TypeScript
+load = read_xml
 
 _GONE = frozenset({"vanished", "obsolete"})
 _TYPE = re.compile(r"""\s+type\s*=\s*("[^"]*"|'[^']*')""")
-
-
-def load(path: Path, encoding: str | None = None) -> Content:
-    """The text; a file of TypeScript or a film has the same ending, and is refused."""
-    content = read_xml(path, encoding)
-    if not content.text.lstrip().startswith("<"):
-        what = "this is not a catalogue of Qt, which is XML; it may be TypeScript."
-        raise content.wrong(1, what, "Give the format of this file with --format.")
-    return content
 
 
 def read(content: Content, asked: Asked) -> Document:
