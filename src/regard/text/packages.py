@@ -80,13 +80,19 @@ def open_package(path: Path, chosen: Callable[[zipfile.ZipFile], Sequence[str]])
             contents = [decoded_xml(Path(f"{path}/{name}"), _read(path, archive, name)) for name in chosen(archive)]
             names = chosen(archive)
     except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, KeyError) as error:
-        raise TextError(
-            f"{path}: this is not a sound zip archive: {str(error).rstrip('.')}.\n"
-            "  The file may be damaged. Save it again with the program that wrote it."
-        ) from None
+        raise _unsound(path, error) from None
     text = _BETWEEN.join(content.text for content in contents)
     forms = tuple(_Form(name, found.encoding, found.mark) for name, found in zip(names, contents, strict=True))
     return Package(path=path, text=text, raw=raw, original=text, forms=forms, references=True)
+
+
+def check_archive(path: Path) -> None:
+    """Refuse a file that is not a sound archive, or could exhaust the machine."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            _check(path, archive)
+    except zipfile.BadZipFile as error:
+        raise _unsound(path, error) from None
 
 
 def text_in(path: Path, archive: zipfile.ZipFile, name: str) -> str:
@@ -121,6 +127,13 @@ def _read(path: Path, archive: zipfile.ZipFile, name: str) -> bytes:
     if archive.getinfo(name).file_size > MOST_TEXT:
         raise _refused(path, f"the text {name!r} in it is larger than {MOST_TEXT >> 20} MiB")
     return archive.read(name)
+
+
+def _unsound(path: Path, error: Exception) -> TextError:
+    return TextError(
+        f"{path}: this is not a sound zip archive: {str(error).rstrip('.')}.\n"
+        "  The file may be damaged. Save it again with the program that wrote it."
+    )
 
 
 def _refused(path: Path, what: str) -> TextError:

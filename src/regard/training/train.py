@@ -14,7 +14,7 @@ from regard.batches.preparation import Source
 from regard.caches import cache_folder
 from regard.devices import device_for
 from regard.errors import SettingsError, TrainingError
-from regard.text.pairs import Languages
+from regard.text.pairs import Columns, Languages
 from regard.training.adapting import own_tables
 from regard.training.advice import advise, suitable_vocabulary, warnings
 from regard.training.command import command_line, tables_of
@@ -43,7 +43,8 @@ def train(
     settings: Sequence[str] = (),
     valid: str | Path | None = None,
     format: str | None = None,  # noqa: A002
-    columns: tuple[int, int] | None = None,
+    columns: Columns | None = None,
+    encoding: str | None = None,
     skip_bad: bool = False,
     from_model: str | Path | None = None,
     old: Sequence[str | Path] = (),
@@ -74,6 +75,7 @@ def train(
         "--old": list(old),
         "--format": format,
         "--columns": columns,
+        "--encoding": encoding,
         "--skip-bad": skip_bad,
         "--steps": steps,
         "--minutes": minutes,
@@ -182,6 +184,7 @@ def _gathered(data: DataSettings) -> Gathered:
         target=data.target,
         format=data.format,
         columns=data.columns,
+        encoding=data.encoding,
         skip_bad=data.skip_bad,
     )
     return gathered(source, cache_folder())
