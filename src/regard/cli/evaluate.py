@@ -61,16 +61,10 @@ def command(
         raise SettingsError(
             f"{model}: this model folder does not name its languages.\n  Give them: --source en --target de"
         )
+    given, more = columns_of(columns), reference or ()
     found = evaluate(
         translator,
-        read_test(
-            test,
-            languages,
-            references=reference or (),
-            format=format_,
-            columns=columns_of(columns),
-            encoding=encoding,
-        ),
+        read_test(test, languages, references=more, format=format_, columns=given, encoding=encoding),
         name=str(model),
         metrics=[name for name in metrics.split(",") if name.strip()] or None,
         options=Options(tokenised=tokenised, lowercase=lowercase, language=languages.target),

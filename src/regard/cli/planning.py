@@ -44,12 +44,10 @@ def show(
             continue
         try:
             plans.append(
-                plan_document(
-                    languages, job.path, format=format_, states=states, encoding=encoding, memory=remembered
-                )
+                plan_document(languages, job.path, format=format_, states=states, encoding=encoding, memory=remembered)
             )
-        except RegardError as error:
-            failed.append(error)
+        except RegardError as failure:
+            failed.append(failure)
     _print(plans, others, as_json=as_json)
     for error in failed:
         typer.echo(f"{error}", err=True)

@@ -11,6 +11,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+from regard.cli.columns import columns_of
 from regard.cli.options import Columns, Device, Encoding, Format
 
 
@@ -40,12 +41,10 @@ def command(
 ) -> None:
     """Train a model on sentence pairs. Stop a run with Ctrl-C and continue it with --resume."""
     from regard.cli import live
-    from regard.cli.columns import columns_of
     from regard.training.report.board import board
     from regard.training.train import train
 
-    console = Console(stderr=True)
-    stop = Flag()
+    console, stop = Console(stderr=True), Flag()
     signals = _stop_on_signals(stop, console)
     finished = train(
         *(data or ()),

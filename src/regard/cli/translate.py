@@ -8,11 +8,12 @@ from contextlib import contextmanager
 from dataclasses import asdict
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
 from regard.cli import interruption, memories, planning
+from regard.cli import translate_options as option
 from regard.cli.jobs import STANDARD_INPUT, Job, jobs
 from regard.cli.lines import Lines
 from regard.cli.options import BeamSize, Device, Encoding, Engine, LengthPenalty, Model
@@ -27,49 +28,30 @@ if TYPE_CHECKING:
     from regard.translation.translator import Translator
 
 
-
 def command(
     model: Model,
-    files: Annotated[
-        list[Path] | None, typer.Argument(help="Text files, documents or folders; - is standard input (default).")
-    ] = None,
-    out: Annotated[Path | None, typer.Option(help="Output file; for several files or a folder, a folder.")] = None,
-    format_: Annotated[
-        str | None, typer.Option("--format", help="Document format, such as po, docx or txt (default: from the name).")
-    ] = None,
+    files: option.Files = None,
+    out: option.Out = None,
+    format_: option.DocumentFormat = None,
     encoding: Encoding = None,
-    memory: Annotated[
-        list[Path] | None, typer.Option(help="Translation memory: TMX or other sentence pairs; may be repeated.")
-    ] = None,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="List documents, segments and words, and translate nothing.")
-    ] = False,
-    all_: Annotated[bool, typer.Option("--all", help="In documents: also replace existing translations.")] = False,
-    unfinished: Annotated[
-        bool, typer.Option(help="In documents: also replace unfinished translations (fuzzy, needs-...).")
-    ] = False,
-    mark: Annotated[bool, typer.Option(help="In documents: mark translations for review (fuzzy, ...).")] = True,
-    force: Annotated[bool, typer.Option(help="Overwrite existing files.")] = False,
+    memory: option.Memory = None,
+    dry_run: option.DryRun = False,
+    all_: option.All = False,
+    unfinished: option.Unfinished = False,
+    mark: option.Mark = True,
+    force: option.Force = False,
     beam_size: BeamSize = 4,
     length_penalty: LengthPenalty = 0.6,
-    n_best: Annotated[
-        int, typer.Option(help="Print the N best translations of each line: line number, score, text.")
-    ] = 1,
-    sample: Annotated[bool, typer.Option(help="Sample tokens instead of searching for the best translation.")] = False,
-    temperature: Annotated[
-        float | None, typer.Option(help="With --sample: temperature; below 1 favours likely tokens.")
-    ] = None,
-    top_k: Annotated[int | None, typer.Option(help="With --sample: only the k likeliest tokens.")] = None,
-    top_p: Annotated[
-        float | None, typer.Option(help="With --sample: only the likeliest tokens, up to this total probability.")
-    ] = None,
-    seed: Annotated[int | None, typer.Option(help="With --sample: random seed.")] = None,
-    glossary: Annotated[
-        Path | None, typer.Option(help="Glossary: on each line a source phrase, a tab, its translation.")
-    ] = None,
-    ensemble: Annotated[list[Path] | None, typer.Option(help="Another model for an ensemble; may be repeated.")] = None,
-    alignment: Annotated[bool, typer.Option(help="Append the word alignment after a tab: 0-0 1-2.")] = False,
-    json_: Annotated[bool, typer.Option("--json", help="Print one JSON object per line or document.")] = False,
+    n_best: option.NBest = 1,
+    sample: option.Sample = False,
+    temperature: option.Temperature = None,
+    top_k: option.TopK = None,
+    top_p: option.TopP = None,
+    seed: option.Seed = None,
+    glossary: option.Glossary = None,
+    ensemble: option.Ensemble = None,
+    alignment: option.Alignment = False,
+    json_: option.Json = False,
     engine: Engine = "auto",
     device: Device = None,
 ) -> None:
@@ -164,10 +146,10 @@ class _Documents:
         for job in jobs:
             try:
                 self._one(job, states, as_json=as_json)
-            except RegardError as error:
+            except RegardError as failure:
                 if len(jobs) == 1:
                     raise
-                failed.append(error)
+                failed.append(failure)
         copied = sum(job.copied for job in jobs)
         if copied:
             typer.echo(f"{copied:,} files of other kinds copied unchanged.", err=True)

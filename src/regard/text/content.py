@@ -43,7 +43,7 @@ class Content:
         return [0, *(found.end() for found in re.finditer("\n", self.text))]
 
     def encoded(self, text: str) -> bytes:
-        """The bytes of another text in the encoding of this file; markup writes what an encoding lacks as a reference."""
+        """The bytes of another text in the encoding of this file; markup can write any character as a reference."""
         try:
             errors = "xmlcharrefreplace" if self.references and not self.encoding.startswith("utf") else "strict"
             return self.mark + text.encode(self.encoding, errors=errors)
@@ -71,7 +71,11 @@ class Content:
 
 def read_text(path: Path, encoding: str | None = None) -> Content:
     """The content of a text file, which is UTF-8 unless another encoding is given."""
-    raw = raw_bytes(path)
+    return decoded_text(path, raw_bytes(path), encoding)
+
+
+def decoded_text(path: Path, raw: bytes, encoding: str | None = None) -> Content:
+    """The content of a text file that has these bytes."""
     if encoding:
         return decoded(path, raw, _mark(raw, encoding), encoding)
     if raw.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):

@@ -33,8 +33,9 @@ def read(
 ) -> Iterator[Pair]:
     """The sentence pairs of `data`: files, folders, patterns, or stems of line-aligned files, in this order.
 
-    `columns` are those of the source and of the target in a table, numbers from 1 or names from its first row. What is missing or of no known format
-    raises at once; everything else that is wrong goes to `bad`, which by default raises as well.
+    `columns` are those of the source and of the target in a table: numbers from 1, or names from its first row. What is
+    missing or of no known format raises at once; everything else that is wrong goes to `bad`, which by default raises
+    as well.
     """
     reading = Reading(languages, bad or BadInput(), columns, encoding)
     reading.bad.check = check_command(["{path}"], languages, format=format, columns=columns, encoding=encoding)

@@ -9,13 +9,15 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from html.entities import html5
+from itertools import pairwise
 from typing import NamedTuple
 
 from regard.text.content import Content
 from regard.text.documents import Edit, Place, Segment, quoted
+from regard.text.html_references import REFERENCE, character_of, escaped, references, unescaped
 from regard.text.inline import Inline
 from regard.text.pairs import Languages, serves
+from regard.text.running_text import Item, Layout, cored, paired
 
 _TAG = re.compile(
     r"<!--.*?-->|<!\[CDATA\[.*?\]\]>|<![^>]*>|<\?[^>]*>"
@@ -24,19 +26,94 @@ _TAG = re.compile(
     re.DOTALL,
 )
 _ATTRIBUTE = re.compile(r"""([^\s=/>"']+)(?:\s*=\s*("[^"]*"|'[^']*'|[^\s"'>]+))?""")
-_REFERENCE = re.compile(r"&(?:#(\d{1,7})|#[xX]([0-9A-Fa-f]{1,6})|([A-Za-z][A-Za-z0-9]*));")
 _SPACE = re.compile(r"[ \t\r\n\f]+")
 
 _INLINE = frozenset(
-    "a abbr acronym b bdi bdo big br cite code data del dfn em font i img ins kbd mark math nobr q rb rp rt rtc ruby s "
-    "samp script small span strike strong style sub sup svg time tt u var wbr".split()
+    [
+        "a",
+        "abbr",
+        "acronym",
+        "b",
+        "bdi",
+        "bdo",
+        "big",
+        "br",
+        "cite",
+        "code",
+        "data",
+        "del",
+        "dfn",
+        "em",
+        "font",
+        "i",
+        "img",
+        "ins",
+        "kbd",
+        "mark",
+        "math",
+        "nobr",
+        "q",
+        "rb",
+        "rp",
+        "rt",
+        "rtc",
+        "ruby",
+        "s",
+        "samp",
+        "script",
+        "small",
+        "span",
+        "strike",
+        "strong",
+        "style",
+        "sub",
+        "sup",
+        "svg",
+        "time",
+        "tt",
+        "u",
+        "var",
+        "wbr",
+    ]
 )
-_VOID = frozenset("area base br col embed hr img input link meta param source track wbr".split())
-_KEPT = frozenset("code iframe kbd math noembed noframes pre samp script style svg textarea tt var xmp".split())
-_RAW = frozenset("iframe noembed noframes script style textarea title xmp".split())  # in HTML, no tags are within
-_READ = frozenset("alt aria-description aria-label aria-placeholder aria-roledescription placeholder title".split())
+_VOID = frozenset(
+    ["area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "param", "source", "track", "wbr"]
+)
+_KEPT = frozenset(
+    [
+        "code",
+        "iframe",
+        "kbd",
+        "math",
+        "noembed",
+        "noframes",
+        "pre",
+        "samp",
+        "script",
+        "style",
+        "svg",
+        "textarea",
+        "tt",
+        "var",
+        "xmp",
+    ]
+)
+_RAW = frozenset(
+    ["iframe", "noembed", "noframes", "script", "style", "textarea", "title", "xmp"]
+)  # in HTML, no tags are within
+_READ = frozenset(
+    ["alt", "aria-description", "aria-label", "aria-placeholder", "aria-roledescription", "placeholder", "title"]
+)
 _META = frozenset(
-    "description og:title og:description og:image:alt twitter:title twitter:description twitter:image:alt".split()
+    [
+        "description",
+        "og:title",
+        "og:description",
+        "og:image:alt",
+        "twitter:title",
+        "twitter:description",
+        "twitter:image:alt",
+    ]
 )
 
 
@@ -57,17 +134,6 @@ class _Tag(NamedTuple):
         return self.name in _KEPT or self.value(text, "translate") == "no" or "notranslate" in classes
 
 
-class _Item(NamedTuple):
-    """Something in running text: a text if `shown`, a tag that opens or closes if it has a partner, or a code."""
-
-    start: int
-    end: int
-    shown: str = ""
-    name: str = ""
-    opens: bool = False
-    partner: int = -1
-
-
 @dataclass
 class Page:
     """The places of a page from `start` to `end` of a document, and the edits of its languages."""
@@ -79,7 +145,7 @@ class Page:
     part: str = ""
     places: list[Place] = field(default_factory=list)
     besides: list[Edit] = field(default_factory=list)
-    _items: list[_Item] = field(default_factory=list)
+    _items: list[Item] = field(default_factory=list)
 
     def read(self, languages: Languages | None) -> None:
         """Find everything."""
@@ -131,16 +197,16 @@ class Page:
             if not inline:
                 self._flush()
             else:
-                self._items.append(_Item(tag.start, end))
+                self._items.append(Item(tag.start, end))
             return end
         if tag.opens:
             self._add_attributes(tag)
         if not inline:
             self._flush()
         elif tag.alone:
-            self._items.append(_Item(tag.start, tag.end, name=tag.name))
+            self._items.append(Item(tag.start, tag.end, name=tag.name))
         else:
-            self._items.append(_Item(tag.start, tag.end, name=tag.name, opens=tag.opens))
+            self._items.append(Item(tag.start, tag.end, name=tag.name, opens=tag.opens))
         return tag.end
 
     def _end_of_element(self, tag: _Tag) -> int:
@@ -179,7 +245,7 @@ class Page:
         source = " ".join(unescaped(raw[1:-1] if quote else raw).split())
         if not source:
             return
-        kept = _references(raw)
+        kept = references(raw)
 
         def put(translation: str) -> list[Edit]:
             mark = quote or '"'
@@ -195,10 +261,10 @@ class Page:
     def _add_text(self, start: int, end: int) -> None:
         """Text without tags: its words, the white space around them, and references that no character stands for."""
         position = start
-        for found in _REFERENCE.finditer(self.content.text, start, end):
+        for found in REFERENCE.finditer(self.content.text, start, end):
             self._add_plain(position, found.start())
-            character = _character(found)
-            self._items.append(_Item(found.start(), found.end(), shown=character or ""))
+            character = character_of(found)
+            self._items.append(Item(found.start(), found.end(), shown=character or ""))
             position = found.end()
         self._add_plain(position, end)
 
@@ -208,12 +274,12 @@ class Page:
             return
         lead, trail = len(raw) - len(raw.lstrip(" \t\r\n\f")), len(raw.rstrip(" \t\r\n\f"))
         cuts = sorted({0, min(lead, len(raw)), max(trail, lead), len(raw)})
-        for first, last in zip(cuts, cuts[1:], strict=False):
-            self._items.append(_Item(start + first, start + last, shown=_SPACE.sub(" ", raw[first:last])))
+        for first, last in pairwise(cuts):
+            self._items.append(Item(start + first, start + last, shown=_SPACE.sub(" ", raw[first:last])))
 
     def _flush(self) -> None:
-        items, self._items = _paired(self._items), []
-        items = _cored(items)
+        items, self._items = paired(self._items), []
+        items = cored(items)
         if not any(item.shown.strip() for item in items):
             return
         built, start, end = Inline(), items[0].start, items[-1].end
@@ -227,103 +293,9 @@ class Page:
             else:
                 built.close(quoted(item.start, item.end))
         shown, raw = built.shown(), self.content.text[start:end]
-        kept, layout = _references(raw), _Layout.of(raw)
+        kept, layout = references(raw), Layout.of(raw)
 
         def put(translation: str) -> list[Edit]:
             return [Edit(start, end, layout.filled(shown.restored(translation, lambda text: escaped(text, kept))))]
 
         self.places.append(Place(self._segment(shown.text, start), put))
-
-
-class _Layout(NamedTuple):
-    """How running text is broken into lines: the width of the longest, 0 if there is one; what stands before others."""
-
-    width: int
-    between: str
-
-    @classmethod
-    def of(cls, raw: str) -> _Layout:
-        found = re.search(r"\r?\n[ \t]*", raw)
-        return cls(max(map(len, raw.splitlines())) if found else 0, found[0] if found else "")
-
-    def filled(self, text: str) -> str:
-        if not self.width:
-            return text
-        lines, length = [[""]], 0
-        for number, word in enumerate(text.split(" ")):
-            size = sum(map(len, re.split("\x01[^\x01]*\x01", word)))
-            size += sum(int(end) - int(start) for start, end in re.findall("\x01(\\d+):(\\d+)\x01", word))
-            if number and length and length + 1 + size > self.width:
-                lines.append([word])
-                length = size
-            else:
-                lines[-1] = [*lines[-1], word] if number else [word]
-                length += 1 + size
-        return self.between.join(" ".join(line) for line in lines)
-
-
-def _paired(items: list[_Item]) -> list[_Item]:
-    """The items with partners where tags fit; tags without one are codes."""
-    opened: list[int] = []
-    paired = list(items)
-    for number, item in enumerate(items):
-        if not item.name or item.shown:
-            continue
-        if item.opens:
-            opened.append(number)
-        else:
-            fitting = [other for other in opened if items[other].name == item.name]
-            if fitting:
-                partner = fitting[-1]
-                del opened[opened.index(partner) :]
-                paired[partner] = items[partner]._replace(partner=number)
-                paired[number] = item._replace(partner=partner)
-    return paired
-
-
-def _cored(items: list[_Item]) -> list[_Item]:
-    """The items without what needs no translation at either end."""
-    first, last = 0, len(items)
-    while first < last:
-        if _idle(items[first]):
-            first += 1
-        elif _idle(items[last - 1]):
-            last -= 1
-        elif not items[first].shown and items[first].partner == last - 1:
-            first, last = first + 1, last - 1
-        else:
-            break
-    return items[first:last]
-
-
-def _idle(item: _Item) -> bool:
-    return not item.shown.strip() and (bool(item.shown) or item.partner < 0)
-
-
-def unescaped(text: str) -> str:
-    """A text as people read it; references to no known character stay."""
-    return _REFERENCE.sub(lambda found: _character(found) or found[0], text)
-
-
-def escaped(text: str, kept: dict[str, str]) -> str:
-    """A text as it is written; characters that were written as references are again."""
-    written = text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
-    for character, reference in kept.items():
-        if character not in "&<>;#" and not character.isalnum():
-            written = written.replace(character, reference)
-    return written
-
-
-def _references(raw: str) -> dict[str, str]:
-    """The characters that a text writes as references, with the references."""
-    found = ((_character(one), one[0]) for one in _REFERENCE.finditer(raw))
-    return {character: reference for character, reference in found if character and len(character) == 1}
-
-
-def _character(found: re.Match[str]) -> str | None:
-    decimal, hexadecimal, name = found.groups()
-    if name:
-        return html5.get(f"{name};")
-    code = int(decimal) if decimal else int(hexadecimal, 16)
-    ordinary = 0x20 <= code < 0x110000 and not 0xD800 <= code < 0xE000 and not 0x7F <= code < 0xA0
-    return chr(code) if ordinary else None

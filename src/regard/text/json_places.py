@@ -13,7 +13,7 @@ from regard.text.documents import Edit, Place, Segment
 from regard.text.inline import LostMarkup
 from regard.text.tagged import tagged
 
-_TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[\[\]{}:,]|[^\s\[\]{}:,"]+')
+_PIECE = re.compile(r'"(?:[^"\\]|\\.)*"|[\[\]{}:,]|[^\s\[\]{}:,"]+')
 _CODES = re.compile(r"</?[A-Za-z][^<>]*>|</?\d+/?>|\$t\([^()]*\)")
 
 
@@ -46,21 +46,21 @@ def _strings(text: str) -> Iterator[Value]:
     path: list[str] = []  # the key or number of each open object or array
     objects: list[bool] = []
     expects_key = False
-    for found in _TOKEN.finditer(text):
-        token = found[0]
-        if token in "{[":
-            objects.append(token == "{")
-            path.append("" if token == "{" else "0")
-            expects_key = token == "{"
-        elif token in "}]":
+    for found in _PIECE.finditer(text):
+        piece = found[0]
+        if piece in "{[":
+            objects.append(piece == "{")
+            path.append("" if piece == "{" else "0")
+            expects_key = piece == "{"
+        elif piece in "}]":
             objects.pop()
             path.pop()
             expects_key = False
-        elif token == ",":
+        elif piece == ",":
             expects_key = objects[-1]
             path[-1] = "" if objects[-1] else str(int(path[-1]) + 1)
-        elif token.startswith('"'):
-            string = json.loads(token)
+        elif piece.startswith('"'):
+            string = json.loads(piece)
             if expects_key:
                 path[-1] = string
             yield Value(tuple(path), *found.span(), text=string, is_key=expects_key)

@@ -31,11 +31,11 @@ _KINDS = {
     "a presentation": "ppt pptx pptm odp key",
     "a drawing or image": "svg odg vsdx png jpg jpeg gif webp tif tiff bmp ico",
     "a LaTeX or typesetting source": "tex latex bib typ sty cls idml mif indd",
-    "markup that Regard does not know": "rst adoc asciidoc textile org wiki mediawiki dita ditamap docbook sgml xml xsl",
+    "markup that Regard does not know": "rst adoc asciidoc textile org wiki dita ditamap docbook sgml xml xsl",
     "a message catalogue that Regard does not know": "strings stringsdict xcstrings plist mo qm lang ftl rc gmo",
     "a configuration file": "json ini toml cfg conf env lock",
-    "a data file": "jsonl ndjson sqlite db parquet avro proto bin pickle npy npz",
-    "source code": "py js mjs cjs jsx tsx ts vue svelte java kt swift c h cc cpp hpp cs go rs rb php pl sh bash ps1 lua r "
+    "a data file": "jsonl ndjson sqlite db parquet avro proto bin npy npz",
+    "source code": "py js mjs cjs jsx tsx ts vue svelte java kt swift c h cc cpp hpp cs go rs rb php pl sh bash lua "
     "scala css scss less sql ipynb",
     "subtitles that Regard does not know": "ass ssa sub sbv ttml dfxp stl",
     "an e-book that Regard does not know": "mobi azw azw3 fb2 djvu",

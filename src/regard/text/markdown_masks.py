@@ -21,12 +21,14 @@ _CONTAINER = re.compile(
 _DISPLAY = re.compile(r"^[ \t]*\$\$[ \t]*\n.*?^[ \t]*\$\$[ \t]*$", re.DOTALL | re.MULTILINE)
 _CODE = r"(?P<ticks>`+)(?!`).+?(?<!`)(?P=ticks)(?!`)"
 _MATH = re.compile(
-    rf"{_CODE}|(?P<math>\$\$[^$]+\$\$|(?<![\\$\w])\$(?![\s$])[^$\n]*?(?<![\s\\])\$(?![\d$])|\\\(.+?\\\)|\\\[.+?\\\])", re.DOTALL
+    rf"{_CODE}|(?P<math>\$\$[^$]+\$\$|(?<![\\$\w])\$(?![\s$])[^$\n]*?(?<![\s\\])\$(?![\d$])|\\\(.+?\\\)|\\\[.+?\\\])",
+    re.DOTALL,
 )
 _RUN = re.compile("([\ue000-\uf8ff])\\1*")
 _YAML = re.compile(
-    r"""^(?P<key>title|description|summary|subtitle|tagline|excerpt|abstract|sidebar_label|sidebarTitle|linkTitle)"""
-    r"""[ \t]*(?::[ \t]+|=[ \t]*)(?P<value>"(?:[^"\\\n]|\\.)*"|'(?:[^'\n]|'')*'|[^\s"'\[{|>&*!%@`#][^\n]*?)[ \t]*\r?$""",
+    r"""^(?P<key>title|description|summary|subtitle|tagline|excerpt|abstract|sidebar_label)"""
+    r"""[ \t]*(?::[ \t]+|=[ \t]*)"""
+    r"""(?P<value>"(?:[^"\\\n]|\\.)*"|'(?:[^'\n]|'')*'|[^\s"'\[{|>&*!%@`#][^\n]*?)[ \t]*\r?$""",
     re.MULTILINE,
 )
 

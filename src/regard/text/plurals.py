@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import cache
-from typing import NamedTuple
 
 
-class PluralForms(NamedTuple):
+@dataclass(frozen=True)
+class PluralForms:
     """How many forms a noun has with numbers, and the rule that finds the one for a number `n`."""
 
     count: int
@@ -20,8 +21,12 @@ class PluralForms(NamedTuple):
 @cache
 def plural_forms(language: str) -> PluralForms:
     """The forms of a language; those of English where it is unknown."""
+    from babel.core import UnknownLocaleError
     from babel.messages.plurals import get_plural
 
-    found = get_plural(language.replace("-", "_"))
+    try:
+        found = get_plural(language.replace("-", "_"))
+    except (UnknownLocaleError, ValueError):
+        return PluralForms(2, "(n != 1)")
     rule = found.plural_expr
     return PluralForms(found.num_plurals, rule if rule.startswith("(") or rule == "0" else f"({rule})")

@@ -1,4 +1,4 @@
-"""Tables of sentence pairs: which columns are the source and the target, and whether the first row names the columns."""
+"""Tables of sentence pairs: which columns are the source and the target, and whether the first row names them."""
 
 from __future__ import annotations
 
@@ -51,9 +51,7 @@ def by_name(path: Path, reading: Reading, header: Sequence[str]) -> tuple[int, i
             places.append(known.index(column.casefold()))
         else:
             there = f"its first row has: {', '.join(map(repr, header))}" if header else "its first row is empty"
-            raise CorpusError(
-                f"{path}:1: there is no column {column!r}; {there}.\n  {nearest(column, list(header))}"
-            )
+            raise CorpusError(f"{path}:1: there is no column {column!r}; {there}.\n  {nearest(column, list(header))}")
     if min(places) < 0 or places[0] == places[1]:
         asked = ",".join(map(str, reading.columns))
         raise CorpusError(
@@ -69,7 +67,8 @@ def _by_header(reading: Reading, first: Sequence[str]) -> tuple[int, int] | None
     if found:
         return found
     return next(
-        ((cells.index(source), cells.index(target)) for source, target in _SIDES if {source, target} <= set(cells)), None
+        ((cells.index(source), cells.index(target)) for source, target in _SIDES if {source, target} <= set(cells)),
+        None,
     )
 
 

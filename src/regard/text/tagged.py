@@ -1,4 +1,4 @@
-"""Text with tags in it, such as the messages of catalogues and subtitles: which tags are around text, and which alone."""
+"""Text with tags in it, as catalogues and subtitles have it: which tags stand around text, and which alone."""
 
 from __future__ import annotations
 

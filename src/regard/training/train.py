@@ -82,9 +82,7 @@ def train(
         "--checkpoint-every": checkpoint_every,
         "--seed": seed,
         "--device": device,
-        "--resume": resume,
-        "--changed-data": changed_data,
-    }
+    } | {"--resume": resume, "--changed-data": changed_data}
     chosen, folder, goes_on = own_card(device_for(device)), Path(out), resume or restarted()
     with processes(chosen) as team, locked(folder / "training") if team.first else nullcontext():
         found = _recipe(folder, tables_of(data, options), preset, recipe, settings, goes_on) if team.first else None

@@ -211,7 +211,11 @@ def format_of(path: Path) -> Format:
     found = documents.by_path(path) or (documents.by_content(path) if path.is_file() else None)
     if found is None:
         kind = structured(path) if path.is_file() else None
-        what = f"this is {kind}, which Regard does not translate" if kind else "this is not a document that Regard knows"
+        what = (
+            f"this is {kind}, which Regard does not translate"
+            if kind
+            else "this name does not end like that of a document"
+        )
         raise TextError(
             f"{path}: {what}.\n"
             f"  Give its format with --format: {', '.join(documents.formats())}.\n"
@@ -238,9 +242,7 @@ class _Texts:
 
     def __init__(self, sources: Iterable[str], memory: Memory | None = None) -> None:
         self._remembered: dict[str, str] = {}
-        cells = dict.fromkeys(
-            _core(cell)[1] for source in sources for cell in _BREAK.split(source) if _has_words(cell)
-        )
+        cells = dict.fromkeys(_core(cell)[1] for source in sources for cell in _BREAK.split(source) if _has_words(cell))
         for cell in cells if memory else ():
             exact = memory.exact(cell) if memory else None
             if exact is not None and _BREAK.search(exact) is None:

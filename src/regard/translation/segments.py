@@ -1,4 +1,4 @@
-"""A text and the parts of it that are translated one by one: its lines, what tabs separate, its sentences if it is long.
+"""A text and the parts of it that are translated one by one: lines, cells between tabs, sentences if it is long.
 
 What is between the parts stays as it is, and so does white space around the text. Short texts of one line, by far
 the most, are one part each, and looking for more costs them nothing.

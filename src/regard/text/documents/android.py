@@ -17,8 +17,9 @@ from regard.text.looks import Look
 from regard.text.tagged import tagged
 from regard.text.xml_places import Node, escaped, tree, unescaped
 
-SUFFIXES = ("strings.xml", "plurals.xml", "arrays.xml")
+SUFFIXES = (".xml",)
 BILINGUAL = False
+SHARED = True
 load = read_xml
 
 _ESCAPE = re.compile(r"\\(u[0-9A-Fa-f]{4}|.)", re.DOTALL)

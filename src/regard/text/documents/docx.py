@@ -174,7 +174,9 @@ class _Paragraph:
                     self._add(piece, look)
                 self.built.close(self._ended() + self._begun(base))
             else:
-                run = f"<{self.node.beside('r')}>{look}{''.join(piece.code for piece in group)}</{self.node.beside('r')}>"
+                run = (
+                    f"<{self.node.beside('r')}>{look}{''.join(piece.code for piece in group)}</{self.node.beside('r')}>"
+                )
                 self.built.alone(self._ended() + run + self._begun(base))
 
     def _add(self, piece: _Piece, base: str) -> None:

@@ -17,7 +17,7 @@ from regard.text.pairs import serves
 SUFFIXES = (".json",)
 BILINGUAL = False
 
-NOT = frozenset("package.json package-lock.json tsconfig.json composer.json manifest.json".split())  # settings
+NOT = frozenset(["package.json", "package-lock.json", "tsconfig.json", "composer.json", "manifest.json"])  # settings
 
 
 def read(content: Content, asked: Asked) -> Document:

@@ -92,9 +92,7 @@ def _lines(text: str, token: Token, lines: list[tuple[int, int]], *, heading: bo
     return _Block(starts[0], starts[-1] + len(last), token.content, prefix=prefix, heading=heading)
 
 
-def _place(
-    content: Content, block: _Block, token: Token, environment: Environment, masked: Masked
-) -> Iterator[Place]:
+def _place(content: Content, block: _Block, token: Token, environment: Environment, masked: Masked) -> Iterator[Place]:
     try:
         shown = inline(block.content, token.children or [], environment).shown()
     except Astray:

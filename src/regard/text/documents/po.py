@@ -17,7 +17,7 @@ import polib
 
 from regard.text.accelerators import Accelerator, joined, split
 from regard.text.bad_input import Problem
-from regard.text.content import Content, decoded, raw_bytes, read_text
+from regard.text.content import Content, decoded_text, raw_bytes
 from regard.text.documents import (
     UNREMARKED,
     Asked,
@@ -111,11 +111,8 @@ class _Entry:
 
 def load(path: Path, encoding: str | None = None) -> Content:
     """The text in the encoding that the header declares, or in the one given."""
-    if encoding:
-        return read_text(path, encoding)
     raw = raw_bytes(path)
-    declared = declared_encoding(raw)
-    return read_text(path) if declared is None else decoded(path, raw, b"", declared)
+    return decoded_text(path, raw, encoding or declared_encoding(raw))
 
 
 def read(content: Content, asked: Asked) -> Document:

@@ -21,6 +21,7 @@ from regard.text.documents import (
     Segment,
     SegmentState,
 )
+from regard.text.looks import Look
 from regard.text.pairs import serves
 from regard.text.xml_places import Node, escaped, inline, space_before, tree, with_attributes
 
@@ -46,6 +47,11 @@ def read(content: Content, asked: Asked) -> Document:
     units = root.every("segment" if modern else "trans-unit")
     places = tuple(place for unit in units for place in _place(content, unit, asked, modern=modern))
     return Document(text=content.text, places=places, besides=tuple(besides))
+
+
+def claims(look: Look) -> bool:
+    """By its root."""
+    return look.root == "xliff"
 
 
 def _stated(content: Content, node: Node, asked: Asked) -> Iterator[Edit]:
@@ -82,7 +88,7 @@ def _place(content: Content, unit: Node, asked: Asked, *, modern: bool) -> Itera
             origin = {"subState": "regard:exact-match"} if remarks.origin is Origin.MEMORY else {}
             tag = with_attributes(content.text[unit.start : unit.within], {"state": "translated"} | origin)
             edits.append(Edit(unit.start, unit.within, tag))
-        return [*edits, *_noted(content, unit, target or source, remarks, modern=modern)]
+        return [*edits, *_noted(unit, target or source, remarks, modern=modern)]
 
     yield Place(segment, lambda translation: record(translation, UNREMARKED), record)
 
@@ -98,8 +104,8 @@ def _attributes(target: Node | None, asked: Asked, remarks: Remarks, *, modern: 
     return {"state": "translated"} if target and "state" in target.attributes else {}
 
 
-def _noted(content: Content, unit: Node, behind: Node, remarks: Remarks, *, modern: bool) -> list[Edit]:
-    """The notes for a reviewer in the place of those of an earlier run; in 2.x, they belong to a unit of one segment."""
+def _noted(unit: Node, behind: Node, remarks: Remarks, *, modern: bool) -> list[Edit]:
+    """The notes for a reviewer in the place of earlier ones; in 2.x, only a unit of one segment can get some."""
     owner = unit.parent if modern and unit.parent else unit
     holder = owner.child("notes") if modern else unit
     if not remarks.notes:

@@ -34,14 +34,14 @@ class _Scalar(NamedTuple):
     end: int
     text: str
     style: str | None
-    depth: int
+    path: tuple[str, ...]  # the keys that lead to it
 
 
 def read(content: Content, asked: Asked) -> Document:
     """The document."""
     roots = _composed(content, content.text)
-    scalars = [scalar for root in roots for scalar in _scalars(content, root, 0, set())]
-    places = (_place(content, scalar) for scalar in scalars if is_language(scalar.text))
+    scalars = [scalar for root in roots for scalar in _scalars(content, root, (), set())]
+    places = (_place(content, scalar) for scalar in scalars if _is_message(scalar))
     besides = tuple(edit for root in roots for edit in _renamed(root, asked))
     return Document(text=content.text, places=tuple(place for place in places if place), besides=besides)
 
@@ -71,19 +71,26 @@ def _composed(content: Content, text: str) -> list[Node]:
         raise content.wrong(None, "this YAML is nested too deeply.", "Check whether it is a catalogue.") from None
 
 
-def _scalars(content: Content, node: Node, depth: int, seen: set[int]) -> Iterator[_Scalar]:
+def _scalars(content: Content, node: Node, path: tuple[str, ...], seen: set[int]) -> Iterator[_Scalar]:
     """The strings in the order of the file; one that several aliases name comes once."""
     if id(node) in seen:
         return
     seen.add(id(node))
-    if depth > _DEEPEST:
+    if len(path) > _DEEPEST:
         raise content.wrong(None, "this YAML is nested too deeply.", "Check whether it is a catalogue.")
     if isinstance(node.value, str):
         if str(node.tag) == _STRING:
-            yield _Scalar(node.start_mark.index, node.end_mark.index, node.value, node.style, depth)
+            style: str | None = getattr(node, "style", None)
+            yield _Scalar(node.start_mark.index, node.end_mark.index, node.value, style, path)
         return
     for item in node.value:
-        yield from _scalars(content, item[1] if isinstance(item, tuple) else item, depth + 1, seen)
+        key, value = (str(item[0].value), item[1]) if isinstance(item, tuple) else ("", item)
+        yield from _scalars(content, value, (*path, key), seen)
+
+
+def _is_message(scalar: _Scalar) -> bool:
+    """Whether a string is language, and not a symbol of Rails: the order of a date, a way of rounding."""
+    return is_language(scalar.text) and "round_mode" not in scalar.path and scalar.path[-3:-1] != ("date", "order")
 
 
 def _renamed(root: Node, asked: Asked) -> Iterator[Edit]:
@@ -107,22 +114,22 @@ def _place(content: Content, scalar: _Scalar) -> Place | None:
             raise LostMarkup
         if scalar.style in ("|", ">"):
             return [_block(content, scalar, text)]
-        return [Edit(scalar.start, scalar.end, _flow(content, scalar, text))]
+        return [Edit(scalar.start, scalar.end, _flow(scalar, text))]
 
     return Place(Segment(source=shown.text, line=content.line(scalar.start)), put)
 
 
-def _flow(content: Content, scalar: _Scalar, text: str) -> str:
+def _flow(scalar: _Scalar, text: str) -> str:
     """A text in one line, in quotes where they are needed."""
     double = '"' + "".join(map(_escaped, text)) + '"'
     single = "'" + text.replace("'", "''") + "'"
     wanted = {"'": [single], '"': [double]}.get(scalar.style or "", [text, single])
     if scalar.style != '"' and ("\n" in text or not text.isprintable()):
         return double
-    return next((form for form in wanted if _reads(content, scalar, form, text)), double)
+    return next((form for form in wanted if _reads(form, text)), double)
 
 
-def _reads(content: Content, scalar: _Scalar, form: str, text: str) -> bool:
+def _reads(form: str, text: str) -> bool:
     """Whether YAML reads this form as the text, in the place of the scalar as well as within brackets."""
     yaml = _library()
     probe = f"- [{form}]\n- a: {form}\n" if "\n" not in form else ""

@@ -1,9 +1,10 @@
-"""XLSX, the tables of Excel: the first sheet with at least two columns. The first row may name the columns, as in CSV."""
+"""XLSX, the tables of Excel: the first sheet that has rows. Its first row may name the columns, as in CSV."""
 
 from __future__ import annotations
 
+import re
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -11,12 +12,16 @@ from zipfile import BadZipFile
 
 from regard.errors import SettingsError, TextError
 from regard.text.bad_input import NotAPair, Problem
+from regard.text.files import replacing
 from regard.text.formats import Reading
+from regard.text.lines import cannot_hold
 from regard.text.packages import check_archive
-from regard.text.pairs import Pair
+from regard.text.pairs import Languages, Pair
 from regard.text.tables import layout
 
 SUFFIXES = (".xlsx", ".xlsm")
+
+_UNFIT = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 
 
 def read(paths: Sequence[Path], reading: Reading) -> Iterator[Pair]:
@@ -35,6 +40,19 @@ def read(paths: Sequence[Path], reading: Reading) -> Iterator[Pair]:
     finally:
         book.close()
     return None
+
+
+def write(path: Path, pairs: Iterable[Pair], languages: Languages) -> None:
+    """A sheet with a header of the language codes, then a row a pair."""
+    book = _library().Workbook(write_only=True)
+    sheet = book.create_sheet("pairs")
+    sheet.append(list(languages))
+    for number, pair in enumerate(pairs, start=1):
+        if _UNFIT.search(pair.source) or _UNFIT.search(pair.target):
+            raise cannot_hold(path, number, "a character that XLSX forbids")
+        sheet.append([pair.source, pair.target])
+    with replacing(path) as file:
+        book.save(file)
 
 
 def _library() -> Any:
