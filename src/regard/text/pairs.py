@@ -11,6 +11,12 @@ from typing import NamedTuple
 
 _CHUNK = 8192
 
+Column = int | str
+"""A column of a table: its number, from 1, or the name that its first row gives it."""
+
+Columns = tuple[Column, Column]
+"""Those of the source and of the target."""
+
 
 class Pair(NamedTuple):
     """A sentence, its translation, and where they stand: the line of the unit or entry, from 1."""
