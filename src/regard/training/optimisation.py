@@ -60,7 +60,7 @@ class Update:
         return math.isfinite(self.norm)
 
 
-def work(model: nn.Module, settings: TrainingSettings) -> float:
+def work(model: Model[Any, Any], settings: TrainingSettings) -> float:
     """About how many operations the whole training takes: six for each weight and token."""
     weights = sum(weight.numel() for weight in model.parameters())
     return 6.0 * weights * settings.batch_tokens * settings.steps

@@ -100,7 +100,8 @@ def _predicted(recipe: Recipe) -> Model[Any, Any]:
     chosen = recipe.tokeniser
     sizes = {"source": chosen.vocabulary, "target": chosen.target_vocabulary or chosen.vocabulary}
     settings = models.read_settings(models.sized(recipe.model, sizes), where="model")
-    return models.named_by(recipe.model).build(settings)
+    model: Model[Any, Any] = models.named_by(recipe.model).build(settings)
+    return model
 
 
 def _is_closed() -> bool:
