@@ -102,9 +102,7 @@ def usual_routes() -> dict[str, Route]:
         "/frontend/settings": lambda _: ok(
             {"charLimit": 500, "filesTranslation": True, "supportedFilesFormat": [".txt", ".po"], "keyRequired": False}
         ),
-        "/detect": lambda body: ok(
-            [{"language": "de" if _GERMAN.search(body["q"]) else "en", "confidence": 90.0}]
-        ),
+        "/detect": lambda body: ok([{"language": "de" if _GERMAN.search(body["q"]) else "en", "confidence": 90.0}]),
         "/v1/translate": capitals,
         "/v1/attention": attention,
         "/translate_file": lambda _: ok({"translatedFileUrl": "http://elsewhere.example/download_file/0123.txt"}),
@@ -167,13 +165,23 @@ class Stub:
     def file(self, handler: BaseHTTPRequestHandler, path: str) -> None:
         file = FOLDER / (path.lstrip("/") or "index.html")
         found = file.is_file() and file.parent == FOLDER
-        _send(handler, 200 if found else 404, {}, file.read_bytes() if found else b"", _TYPES.get(file.suffix, "text/plain"))
+        _send(
+            handler,
+            200 if found else 404,
+            {},
+            file.read_bytes() if found else b"",
+            _TYPES.get(file.suffix, "text/plain"),
+        )
 
 
 def _send(handler: BaseHTTPRequestHandler, status: int, headers: dict[str, str], content: bytes, kind: str) -> None:
     try:
         handler.send_response(status)
-        for name, value in {"Content-Type": f"{kind}; charset=utf-8", "Content-Length": str(len(content)), **headers}.items():
+        for name, value in {
+            "Content-Type": f"{kind}; charset=utf-8",
+            "Content-Length": str(len(content)),
+            **headers,
+        }.items():
             handler.send_header(name, value)
         handler.end_headers()
         handler.wfile.write(content)
