@@ -123,7 +123,7 @@ class Stub:
             disable_nagle_algorithm = True
 
             def do_GET(self) -> None:
-                path = self.path.split("?")[0]
+                path = _path(self)
                 if path in outer.routes:
                     outer.answer(self, path, None)
                 else:
@@ -132,7 +132,7 @@ class Stub:
             def do_POST(self) -> None:
                 content = self.rfile.read(int(self.headers["Content-Length"]))
                 is_json = self.headers["Content-Type"] == "application/json"
-                outer.answer(self, self.path, json.loads(content) if is_json else content)
+                outer.answer(self, _path(self), json.loads(content) if is_json else content)
 
             def log_message(self, *_: object) -> None:
                 pass
@@ -172,6 +172,11 @@ class Stub:
             file.read_bytes() if found else b"",
             _TYPES.get(file.suffix, "text/plain"),
         )
+
+
+def _path(handler: BaseHTTPRequestHandler) -> str:
+    """The path, also behind a proxy that serves the page under /below/."""
+    return handler.path.split("?")[0].removeprefix("/below")
 
 
 def _send(handler: BaseHTTPRequestHandler, status: int, headers: dict[str, str], content: bytes, kind: str) -> None:

@@ -283,6 +283,13 @@ def test_the_languages_are_remembered_and_an_address_can_set_them_with_a_text(su
     expect(output(shown)).to_have_text("HELLO THERE.")
 
 
+def test_behind_a_proxy_the_page_stays_under_its_path(surf: Surf, stub: Stub) -> None:
+    shown = surf(f"{stub.address}below/")
+    typed(shown, "One.", "ONE.")
+    assert all(url.startswith(f"{stub.address}below/") for url in shown.requests)
+    assert shown.page.locator("#models a").first.get_attribute("href").startswith(f"{stub.address}below/v1/models/")
+
+
 def test_of_several_models_for_a_pair_one_can_be_chosen(surf: Surf, stub: Stub) -> None:
     one = {"source": "en", "target": "de", "card": "/v1/models/x/card", "engine": "pytorch", "attention": True}
     stub.routes["/v1/models"] = lambda _: ok({"models": [{"name": "first", **one}, {"name": "second", **one}]})
