@@ -42,9 +42,9 @@ def main() -> None:
 def _alone(options: argparse.Namespace, texts: list[str]) -> None:
     bare = 0.0 if options.device == "cuda" else _bare(options, texts)
     print(f"bare engine: {bare:.1f} sentences/s")
-    with _Regard(options, [options.model]) as port:
+    with _Regard(options, [options.model]) as (port, process):
         for clients in options.clients or _CLIENTS:
-            load = Load(port, texts, source=options.source, target=options.target, size=1)
+            load = Load(port, texts, source=options.source, target=options.target, size=1, process=process)
             load.run(clients=min(clients, 8), seconds=2)
             found = load.run(clients=clients, seconds=options.seconds)
             lost = f", {100 * (1 - found.rate / bare):.0f}% lost to HTTP" if bare else ""
@@ -72,8 +72,8 @@ def _bare(options: argparse.Namespace, texts: list[str]) -> float:
 
 
 def _arrays(options: argparse.Namespace, texts: list[str]) -> None:
-    with _Regard(options, [options.model]) as port:
-        load = Load(port, texts, source=options.source, target=options.target, size=options.size)
+    with _Regard(options, [options.model]) as (port, process):
+        load = Load(port, texts, source=options.source, target=options.target, size=options.size, process=process)
         for clients in options.clients or (1, 16, 64):
             load.run(clients=clients, seconds=3)
             print(
@@ -89,18 +89,18 @@ def _beside(options: argparse.Namespace, texts: list[str]) -> None:
         try:
             wait_for(port, seconds=120)
             with _Regard(options, ["en-de", "de-en"]) as own:
-                _rounds(options, texts, {"LibreTranslate": port, "Regard": own})
+                _rounds(options, texts, {"LibreTranslate": (port, peer.pid), "Regard": own})
         finally:
             peer.terminate()
             peer.wait()
 
 
-def _rounds(options: argparse.Namespace, texts: list[str], ports: dict[str, int]) -> None:
+def _rounds(options: argparse.Namespace, texts: list[str], ports: dict[str, tuple[int, int]]) -> None:
     for clients, size in ((1, _ARRAY), (_SINGLE_CLIENTS, 1)):
         found: dict[str, list[Measured]] = {name: [] for name in ports}
         for turn in range(options.rounds + 1):
-            for name, port in ports.items():
-                load = Load(port, texts, source="en", target="de", size=size)
+            for name, (port, process) in ports.items():
+                load = Load(port, texts, source="en", target="de", size=size, process=process)
                 measured = load.run(clients=clients, seconds=3 if turn == 0 else options.seconds)
                 if turn:
                     found[name].append(measured)
@@ -120,11 +120,11 @@ class _Regard:
         command += ["--engine", options.engine, "--max-requests", "1024"]
         self._command = [*command, "--device", options.device] if options.device else command
 
-    def __enter__(self) -> int:
+    def __enter__(self) -> tuple[int, int]:
         self._log = tempfile.TemporaryFile()
         self._process = subprocess.Popen(self._command, stderr=self._log)
         wait_for(self._port, seconds=180)
-        return self._port
+        return self._port, self._process.pid
 
     def __exit__(self, *_: object) -> None:
         self._process.terminate()

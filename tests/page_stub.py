@@ -102,9 +102,7 @@ def usual_routes() -> dict[str, Route]:
         "/frontend/settings": lambda _: ok(
             {"charLimit": 500, "filesTranslation": True, "supportedFilesFormat": [".txt", ".po"], "keyRequired": False}
         ),
-        "/detect": lambda body: ok(
-            [{"language": "de" if _GERMAN.search(body["q"]) else "en", "confidence": 90.0}]
-        ),
+        "/detect": lambda body: ok([{"language": "de" if _GERMAN.search(body["q"]) else "en", "confidence": 90.0}]),
         "/v1/translate": capitals,
         "/v1/attention": attention,
         "/translate_file": lambda _: ok({"translatedFileUrl": "http://elsewhere.example/download_file/0123.txt"}),
@@ -125,7 +123,7 @@ class Stub:
             disable_nagle_algorithm = True
 
             def do_GET(self) -> None:
-                path = self.path.split("?")[0]
+                path = _path(self)
                 if path in outer.routes:
                     outer.answer(self, path, None)
                 else:
@@ -134,7 +132,7 @@ class Stub:
             def do_POST(self) -> None:
                 content = self.rfile.read(int(self.headers["Content-Length"]))
                 is_json = self.headers["Content-Type"] == "application/json"
-                outer.answer(self, self.path, json.loads(content) if is_json else content)
+                outer.answer(self, _path(self), json.loads(content) if is_json else content)
 
             def log_message(self, *_: object) -> None:
                 pass
@@ -167,13 +165,28 @@ class Stub:
     def file(self, handler: BaseHTTPRequestHandler, path: str) -> None:
         file = FOLDER / (path.lstrip("/") or "index.html")
         found = file.is_file() and file.parent == FOLDER
-        _send(handler, 200 if found else 404, {}, file.read_bytes() if found else b"", _TYPES.get(file.suffix, "text/plain"))
+        _send(
+            handler,
+            200 if found else 404,
+            {},
+            file.read_bytes() if found else b"",
+            _TYPES.get(file.suffix, "text/plain"),
+        )
+
+
+def _path(handler: BaseHTTPRequestHandler) -> str:
+    """The path, also behind a proxy that serves the page under /below/."""
+    return handler.path.split("?")[0].removeprefix("/below")
 
 
 def _send(handler: BaseHTTPRequestHandler, status: int, headers: dict[str, str], content: bytes, kind: str) -> None:
     try:
         handler.send_response(status)
-        for name, value in {"Content-Type": f"{kind}; charset=utf-8", "Content-Length": str(len(content)), **headers}.items():
+        for name, value in {
+            "Content-Type": f"{kind}; charset=utf-8",
+            "Content-Length": str(len(content)),
+            **headers,
+        }.items():
             handler.send_header(name, value)
         handler.end_headers()
         handler.wfile.write(content)

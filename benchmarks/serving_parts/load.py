@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import socket
 import time
 import urllib.request
 from dataclasses import dataclass, field
+from pathlib import Path
 
 
 @dataclass
@@ -18,6 +20,7 @@ class Measured:
     sentences: int = 0
     latencies: list[float] = field(default_factory=list)
     failures: int = 0
+    cpu: float = 0.0  # seconds that the server computed
 
     @property
     def rate(self) -> float:
@@ -31,14 +34,18 @@ class Measured:
 
     def __str__(self) -> str:
         shown = f"{self.rate:.1f} sentences/s, p50 {self.percentile(50):.2f} s, p95 {self.percentile(95):.2f} s"
+        if self.cpu and self.sentences:
+            shown += f", {1000 * self.cpu / self.sentences:.0f} ms of CPU a sentence"
         return f"{shown}, {self.failures} failures" if self.failures else shown
 
 
 class Load:
     """Requests to a server's /translate, with `size` texts each."""
 
-    def __init__(self, port: int, texts: list[str], *, source: str, target: str, size: int) -> None:
-        self._port, self._texts, self._size = port, texts, size
+    def __init__(
+        self, port: int, texts: list[str], *, source: str, target: str, size: int, process: int | None = None
+    ) -> None:
+        self._port, self._texts, self._size, self._process = port, texts, size, process
         self._languages = {"source": source, "target": target}
         self._next = 0
 
@@ -47,10 +54,10 @@ class Load:
         return asyncio.run(self._run(clients, seconds))
 
     async def _run(self, clients: int, seconds: float) -> Measured:
-        began = time.monotonic()
+        began, cpu = time.monotonic(), cpu_seconds(self._process)
         measured = Measured(seconds)
         await asyncio.gather(*(self._client(began + seconds, measured) for _ in range(clients)))
-        measured.seconds = time.monotonic() - began
+        measured.seconds, measured.cpu = time.monotonic() - began, cpu_seconds(self._process) - cpu
         return measured
 
     async def _client(self, end: float, measured: Measured) -> None:
@@ -88,6 +95,14 @@ async def answer(reader: asyncio.StreamReader) -> tuple[int, bytes]:
     return int(header.split()[1]), await reader.readexactly(length)
 
 
+def cpu_seconds(process: int | None) -> float:
+    """How long a process has computed, where the system says so."""
+    if process is None or not Path(f"/proc/{process}/stat").exists():
+        return 0.0
+    fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
 def free_port() -> int:
     """A port that nothing listens at."""
     with socket.socket() as listener:
@@ -101,7 +116,7 @@ def wait_for(port: int, *, seconds: float) -> None:
     end = time.monotonic() + seconds
     while True:
         try:
-            with urllib.request.urlopen(f"http://127.0.0.1:{port}/languages", timeout=5):  # noqa: S310
+            with urllib.request.urlopen(f"http://127.0.0.1:{port}/languages", timeout=5):
                 return
         except OSError:
             if time.monotonic() > end:

@@ -93,6 +93,7 @@ def test_the_page_carries_a_policy_and_every_file_of_it_its_type(shown: Any, ser
     policy = answer.headers["content-security-policy"]
     assert all(part in policy for part in ("script-src 'self'", "frame-ancestors 'none'", "base-uri 'none'"))
     assert answer.headers["x-content-type-options"] == "nosniff"
+    assert answer.headers["cache-control"] == "no-cache"
     own = {url.removeprefix(server.url) for url in shown.requests}
     assert {"/", "/style.css", "/main.js", "/theme.js", "/inspector.js"} <= own
     assert shown.page.request.get(f"{server.url}/../app.py").status == 404

@@ -1,4 +1,4 @@
-"""The web page while one types: what it asks the server, what it shows, and what it does when the server does not play along."""
+"""The web page while one types: what it asks the server, what it shows, and how it meets problems of the server."""
 
 import threading
 from collections.abc import Callable, Iterator
@@ -141,7 +141,9 @@ def test_the_server_that_has_too_much_to_do_is_asked_again_when_it_says(surf: Su
     stop_the_clock(shown)
     shown.page.fill("#text", "One.")
     shown.page.clock.run_for(300)
-    expect(shown.page.locator("#notice")).to_contain_text("The server has too much to do, or you have reached your limit.")
+    expect(shown.page.locator("#notice")).to_contain_text(
+        "The server has too much to do, or you have reached your limit."
+    )
     expect(shown.page.locator("#notice")).to_contain_text("Next try in 7 s.")
     shown.page.clock.run_for(6900)
     assert len(stub.texts()) == 1
@@ -151,7 +153,9 @@ def test_the_server_that_has_too_much_to_do_is_asked_again_when_it_says(surf: Su
     expect(shown.page.locator("#notice")).to_be_hidden()
 
 
-def test_a_server_that_does_not_answer_is_reported_and_tried_again_when_the_network_is_back(surf: Surf, stub: Stub) -> None:
+def test_a_server_that_does_not_answer_is_reported_and_tried_again_when_the_network_is_back(
+    surf: Surf, stub: Stub
+) -> None:
     shown = surf(stub.address)
     typed(shown, "One.", "ONE.")
     shown.page.route("**/v1/translate", lambda route: route.abort())
@@ -175,12 +179,12 @@ def test_a_page_that_opens_before_its_server_is_ready_starts_by_itself(surf: Sur
 
 
 PROBLEMS: list[tuple[Answer, str]] = [
-        ((500, {}, "<html>Bad gateway</html>"), "The server has a problem (500)."),
-        ((500, {}, {"error": "the model failed"}), "The server reports a problem: the model failed"),
-        ((400, {}, {"error": "Invalid request: too long"}), "Invalid request: too long"),
-        ((413, {}, ""), "This is too large for the server."),
-        ((200, {}, "<html>Please log in</html>"), "The server sent an answer that is not JSON."),
-        ((200, {}, {"translations": []}), "The server sent fewer translations than texts."),
+    ((500, {}, "<html>Bad gateway</html>"), "The server has a problem (500)."),
+    ((500, {}, {"error": "the model failed"}), "The server reports a problem: the model failed"),
+    ((400, {}, {"error": "Invalid request: too long"}), "Invalid request: too long"),
+    ((413, {}, ""), "This is too large for the server."),
+    ((200, {}, "<html>Please log in</html>"), "The server sent an answer that is not JSON."),
+    ((200, {}, {"translations": []}), "The server sent fewer translations than texts."),
 ]
 
 
@@ -207,7 +211,9 @@ def test_a_server_that_needs_a_key_gets_it_and_the_browser_does_not_keep_it(surf
     shown.page.keyboard.type("sesame")
     shown.page.keyboard.press("Enter")
     expect(output(shown)).to_have_text("ONE.")
-    kept = shown.page.evaluate("JSON.stringify([{ ...localStorage }, { ...sessionStorage }, document.cookie, location.href])")
+    kept = shown.page.evaluate(
+        "JSON.stringify([{ ...localStorage }, { ...sessionStorage }, document.cookie, location.href])"
+    )
     assert "sesame" not in kept
 
 
@@ -241,10 +247,14 @@ def test_the_language_is_detected_and_the_target_follows(surf: Surf, stub: Stub)
 
 
 def test_a_language_without_a_model_is_named_and_another_can_be_chosen(surf: Surf, stub: Stub) -> None:
-    stub.routes["/detect"] = lambda _: ok([{"language": "fr", "confidence": 95.0}, {"language": "en", "confidence": 3.0}])
+    stub.routes["/detect"] = lambda _: ok(
+        [{"language": "fr", "confidence": 95.0}, {"language": "en", "confidence": 3.0}]
+    )
     shown = surf(stub.address)
     shown.page.fill("#text", "Le chat.")
-    expect(shown.page.locator("#notice-text")).to_contain_text("This looks like French. No model on this server translates from it.")
+    expect(shown.page.locator("#notice-text")).to_contain_text(
+        "This looks like French. No model on this server translates from it."
+    )
     assert stub.texts() == []
     shown.page.select_option("#source", "en")
     expect(output(shown)).to_have_text("LE CHAT.")
@@ -254,7 +264,9 @@ def test_a_language_without_a_model_is_named_and_another_can_be_chosen(surf: Sur
 def test_swapping_exchanges_the_languages_and_the_texts(surf: Surf, stub: Stub) -> None:
     shown = surf(stub.address)
     typed(shown, "The cat.", "THE CAT.")
-    stub.routes["/v1/translate"] = lambda body: ok({"translations": [{"text": t.lower(), "alternatives": [], "alignment": []} for t in body["text"]]})
+    stub.routes["/v1/translate"] = lambda body: ok(
+        {"translations": [{"text": t.lower(), "alternatives": [], "alignment": []} for t in body["text"]]}
+    )
     shown.page.click("#swap")
     expect(output(shown)).to_have_text("the cat.")
     assert shown.page.input_value("#text") == "THE CAT."
@@ -269,6 +281,13 @@ def test_the_languages_are_remembered_and_an_address_can_set_them_with_a_text(su
     expect(shown.page.locator("#target")).to_have_value("en")
     shown = surf(f"{stub.address}?source=en&target=de&q=Hello%20there.")
     expect(output(shown)).to_have_text("HELLO THERE.")
+
+
+def test_behind_a_proxy_the_page_stays_under_its_path(surf: Surf, stub: Stub) -> None:
+    shown = surf(f"{stub.address}below/")
+    typed(shown, "One.", "ONE.")
+    assert all(url.startswith(f"{stub.address}below/") for url in shown.requests)
+    assert shown.page.locator("#models a").first.get_attribute("href").startswith(f"{stub.address}below/v1/models/")
 
 
 def test_of_several_models_for_a_pair_one_can_be_chosen(surf: Surf, stub: Stub) -> None:

@@ -13,7 +13,7 @@ expect.set_options(timeout=15_000)
 
 Surf = Callable[..., Any]
 TEXT, TRANSLATION = "The old cat sleeps. It is late.", "THE OLD CAT SLEEPS. IT IS LATE."
-HTML = "<img src=x onerror=\"window.broken=1\"><script>window.broken=1</script>&lt;b&gt;"
+HTML = '<img src=x onerror="window.broken=1"><script>window.broken=1</script>&lt;b&gt;'
 
 
 @pytest.fixture(scope="module")
@@ -60,7 +60,8 @@ def test_pointing_at_a_word_on_either_side_marks_its_words_on_both(shown: Any) -
 def test_the_mirror_lies_exactly_under_the_text(shown: Any) -> None:
     field, mirror = (shown.page.locator(name).bounding_box() for name in ("#text", "#mirror"))
     assert field == mirror
-    styles = "node => { const s = getComputedStyle(node); return [s.font, s.letterSpacing, s.padding, s.whiteSpace, s.overflowWrap]; }"
+    styles = """node => { const s = getComputedStyle(node);
+        return [s.font, s.letterSpacing, s.padding, s.whiteSpace, s.overflowWrap]; }"""
     assert shown.page.eval_on_selector("#text", styles) == shown.page.eval_on_selector("#mirror", styles)
 
 
@@ -115,7 +116,8 @@ def test_lines_with_tabs_become_rows_of_the_glossary(shown: Any, stub: Stub) -> 
     shown.page.click("#open-glossary")
     shown.page.evaluate(
         """() => { const data = new DataTransfer(); data.setData("text/plain", "cat\\tKater\\nold\\tgreis\\nno tab");
-        document.activeElement.dispatchEvent(new ClipboardEvent("paste", { clipboardData: data, bubbles: true, cancelable: true })); }"""
+        const paste = new ClipboardEvent("paste", { clipboardData: data, bubbles: true, cancelable: true });
+        document.activeElement.dispatchEvent(paste); }"""
     )
     expect(shown.page.locator("#output")).to_have_text("THE greis Kater SLEEPS. IT IS LATE.")
     assert stub.asked[-1][1]["glossary"] == [["cat", "Kater"], ["old", "greis"]]
@@ -241,10 +243,25 @@ def test_everything_can_be_done_by_keyboard_alone(surf: Surf, stub: Stub) -> Non
 
 
 def test_nothing_that_is_typed_or_answered_becomes_html(surf: Surf, stub: Stub) -> None:
-    said = {"text": HTML, "alternatives": [{"text": f"other {HTML}"}], "alignment": [[0, 4, 0, 4]], "findings": [HTML], "score": -1.0}
+    said = {
+        "text": HTML,
+        "alternatives": [{"text": f"other {HTML}"}],
+        "alignment": [[0, 4, 0, 4]],
+        "findings": [HTML],
+        "score": -1.0,
+    }
     stub.routes["/v1/translate"] = lambda body: ok({"translations": [said for _ in body["text"]]})
-    stub.routes["/languages"] = lambda _: ok([{"code": "en", "name": f"E{HTML}", "targets": ["de"]}, {"code": "de", "name": f"D{HTML}", "targets": ["en"]}])
-    evil = {"name": f"m{HTML}", "source": "en", "target": "de", "card": "javascript:window.broken=1", "engine": HTML, "attention": True}
+    stub.routes["/languages"] = lambda _: ok(
+        [{"code": "en", "name": f"E{HTML}", "targets": ["de"]}, {"code": "de", "name": f"D{HTML}", "targets": ["en"]}]
+    )
+    evil = {
+        "name": f"m{HTML}",
+        "source": "en",
+        "target": "de",
+        "card": "javascript:window.broken=1",
+        "engine": HTML,
+        "attention": True,
+    }
     stub.routes["/v1/models"] = lambda _: ok({"models": [evil]})
     shown = surf(f"{stub.address}?q=%3Cimg%20src=x%20onerror=%22window.broken=1%22%3E")
     page = shown.page
@@ -276,7 +293,9 @@ def test_the_policy_of_the_page_refuses_html_and_handlers_in_strings(surf: Surf,
         "document.body.append(Object.assign(document.createElement('iframe'), { srcdoc: '<b>x</b>' }))",
     )
     for attempt in attempts:
-        refused = f"() => {{ try {{ {attempt}; return false; }} catch (error) {{ return error instanceof TypeError; }} }}"
+        refused = (
+            f"() => {{ try {{ {attempt}; return false; }} catch (error) {{ return error instanceof TypeError; }} }}"
+        )
         assert shown.page.evaluate(refused), attempt
     assert shown.page.evaluate("window.broken") is None
     assert all("The action has been blocked" in trouble for trouble in shown.troubles)

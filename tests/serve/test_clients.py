@@ -77,8 +77,9 @@ def modules(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_a_client_from_npm_translates(served: Running, modules: Path, client: str) -> None:
     script = modules / f"{client}.mjs"
     script.write_text(SCRIPTS[client], encoding="utf-8")
+    node = shutil.which("node") or "node"
     told = subprocess.run(
-        ["node", str(script), served.url, TEXT], capture_output=True, text=True, timeout=60, check=False, cwd=modules
+        [node, str(script), served.url, TEXT], capture_output=True, text=True, timeout=60, check=False, cwd=modules
     )
     assert told.returncode == 0, told.stderr
     assert json.loads(told.stdout) == SAID

@@ -36,6 +36,7 @@ def slow_down(text: str, seconds: float) -> ApiError:
 
 def error_answer(status: int, text: str, headers: Mapping[str, str] | None = None) -> JSONResponse:
     """The answer for an error."""
+    text = text.encode("utf-8", "replace").decode()  # it may quote half a character
     return JSONResponse({"error": text}, status_code=status, headers=dict(headers or {}))
 
 

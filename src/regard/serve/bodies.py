@@ -28,20 +28,38 @@ class Bodies:
             return
         limit = self._settings.max_file + (1 << 16) if scope["path"] in UPLOADS else self._settings.max_body
         body = _Body(scope, receive, limit, self._settings.body_seconds)
-        await self._app(scope, body.receive, send)
+        try:
+            await self._app(scope, body.receive, send)
+        finally:
+            if "regard.form" in scope:
+                await scope["regard.form"].close()
 
 
 class _Body:
     def __init__(self, scope: Scope, receive: Receive, limit: int, seconds: float) -> None:
         self._scope, self._receive, self._limit, self._seconds = scope, receive, limit, seconds
         self._count, self._whole, self._began = 0, False, time.monotonic()
-        headers = {name: value for name, value in scope["headers"] if name in (b"content-length", b"expect")}
+        headers = dict(scope["headers"])
+        self._multipart = headers.get(b"content-type", b"").lower().startswith(b"multipart/")
         declared = headers.get(b"content-length", b"0")
         self._declared = int(declared) if declared.isdigit() else 0
         self._waits = headers.get(b"expect", b"").lower() == b"100-continue"
 
     async def receive(self) -> Message:
-        """The next part of the body; once it is whole, whatever follows, at any time."""
+        """The next part of the body; once it is whole, whatever follows, at any time.
+
+        A multipart body that is refused ends here, so that its parser closes its files; whoever parses it looks for
+        the reason under `regard.refused`.
+        """
+        try:
+            return await self._part()
+        except ApiError as error:
+            if not self._multipart:
+                raise
+            self._scope["regard.refused"] = error
+            return {"type": "http.request", "body": b"", "more_body": False}
+
+    async def _part(self) -> Message:
         if self._whole:
             return await self._receive()
         if self._declared > self._limit:

@@ -137,7 +137,7 @@ class Turns:
         self._items: dict[Call, deque[Item]] = {}
 
     def __len__(self) -> int:
-        return sum(map(len, self._items.values()))
+        return sum(len(items) for call, items in self._items.items() if not call.is_over)
 
     def __bool__(self) -> bool:
         return bool(self._turns)

@@ -13,6 +13,7 @@ from urllib.parse import parse_qsl
 
 from fastapi import Request
 from starlette.datastructures import UploadFile
+from starlette.exceptions import HTTPException
 
 from regard.serve.answers import ApiError
 
@@ -72,10 +73,14 @@ async def _multipart(request: Request) -> dict[str, Any]:
     boundary = _BOUNDARY.search(request.headers.get("content-type", ""))
     if not boundary:
         raise ApiError(400, "Invalid request: the multipart body has no boundary")
-    form = await request.form(max_files=4, max_fields=_MOST_FIELDS)
+    try:
+        form = request.scope["regard.form"] = await request.form(max_files=4, max_fields=_MOST_FIELDS)
+    except HTTPException as error:
+        raise ApiError(400, f"Invalid request: the multipart body cannot be read: {error.detail}") from None
+    if "regard.refused" in request.scope:
+        raise request.scope["regard.refused"]
     tail: bytes = request.scope.get("regard.tail", b"")
     if b"--" + boundary[1].encode("latin-1", "replace") + b"--" not in tail:
-        await form.close()
         raise ApiError(400, "Invalid request: the multipart body is incomplete, its closing boundary is missing")
     values: dict[str, Any] = {}
     for name, value in form.multi_items():

@@ -70,6 +70,7 @@ def choose(
     html: bool = False,
 ) -> list[Chosen]:
     """The model for each text; the language of each text is its own if the source is `auto`."""
+    _refuse_half_characters(texts)
     if model:
         named = catalogue.named(model)
         if source not in (AUTO, named.source) or target not in ("", named.target):
@@ -95,6 +96,17 @@ def choose(
             )
         chosen.append(Chosen(text=text, detected=found, model=served if found.language != target else None))
     return chosen
+
+
+def _refuse_half_characters(texts: Sequence[str]) -> None:
+    for number, text in enumerate(texts):
+        try:
+            text.encode()
+        except UnicodeEncodeError as error:
+            code = f"U+{ord(text[error.start]):04X}"
+            raise ApiError(
+                400, f"Invalid request: text {number} has {code} at character {error.start}, half of a surrogate pair"
+            ) from None
 
 
 def _detected(text: str, languages: Sequence[str], *, html: bool) -> Detected:
