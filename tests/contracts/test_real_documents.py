@@ -106,6 +106,8 @@ def test_a_book_keeps_its_files_and_their_elements() -> None:
             shapes = [[(node.tag, set(node.attrib) - {"title", "alt"}) for node in tree.iter()] for tree in trees]
             assert shapes[0] == shapes[1]
             if name.endswith(".xhtml"):
+                for style in (style for tree in trees for style in tree.iter("{*}style")):
+                    style.text = ""
                 bodies = [" ".join("".join(tree.itertext()).split()) for tree in trees]
                 assert bodies[1] == bodies[0].upper()
         package = etree.fromstring(after.read("OEBPF/ebook.opf"))
@@ -152,9 +154,11 @@ def test_android_resources_keep_their_names_and_descriptions() -> None:
 _JAVA = """
 import java.io.*; import java.util.*;
 public class Show { public static void main(String[] names) throws Exception {
-  Properties found = new Properties(); found.load(new FileInputStream(names[0]));
   PrintStream out = new PrintStream(System.out, true, "UTF-8");
-  for (String key : new TreeSet<>(found.stringPropertyNames())) out.println(key + "=" + found.getProperty(key));
+  for (String name : names) {
+    Properties found = new Properties(); found.load(new FileInputStream(name));
+    for (String key : found.stringPropertyNames()) out.println(name + "=" + key + "=" + found.getProperty(key));
+  }
 } }
 """
 
@@ -166,9 +170,9 @@ def test_java_reads_properties_as_they_were_with_other_texts(tmp_path: Path) -> 
 
     (tmp_path / "Show.java").write_text(_JAVA)
     (tmp_path / "a.properties").write_bytes(translated_document(Fake(umlauts), REAL / "scan.properties")[0])
-    said = []
-    for path in (REAL / "scan.properties", tmp_path / "a.properties"):
-        ran = subprocess.run(["java", tmp_path / "Show.java", path], capture_output=True, check=True)  # noqa: S607
-        said.append(dict(line.split("=", 1) for line in ran.stdout.decode().splitlines()))
+    paths = [str(REAL / "scan.properties"), str(tmp_path / "a.properties")]
+    ran = subprocess.run(["java", str(tmp_path / "Show.java"), *paths], capture_output=True, check=True)  # noqa: S607
+    lines = [line.split("=", 2) for line in ran.stdout.decode().splitlines()]
+    said = [{key: text for name, key, text in lines if name == path} for path in paths]
     assert said[1] == {key: umlauts(text) for key, text in said[0].items()}
     assert len(said[0]) == 11
