@@ -32,6 +32,9 @@ _LINES = [
     "===\n",
     "[a]: b\n",
     "\r\n",
+    ":::tip\n",
+    "\n:::\n",
+    "\n$$\n",
 ]
 _INLINE = [
     "*",
@@ -49,6 +52,9 @@ _INLINE = [
     "<http://a.b>",
     "~~",
     "\t",
+    "$",
+    "$$",
+    "\\(",
 ]
 marks = st.sampled_from([*_LINES, *_INLINE])
 cues = st.sampled_from(["1\n", "\n\n00:00:01,000 --> 00:00:02,000\n", "<i>", "</i>", "{\\an8}", "- ", "\n", "\n\n"])
