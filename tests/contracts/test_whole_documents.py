@@ -18,7 +18,6 @@ from regard.text.documents import Asked, SegmentState
 from regard.text.pairs import Languages
 from regard.translation.documents import EVERYTHING, UNFINISHED, translate_document, translated_document
 
-
 PACKAGES = {"docx", "odt", "epub"}  # tests/contracts/test_real_documents.py has some
 
 
