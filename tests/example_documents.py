@@ -147,6 +147,112 @@ html
 
 TXT = "\ufeffOne line\r\n\r\n  Two lines \r\n123\r\nno end"
 
+HTML = """<!DOCTYPE html>
+<html lang="en">
+<head><meta charset="utf-8">
+  <title>Fish &amp; chips</title>
+  <meta name="description" content="A page about food">
+  <style>p > a { color: red }</style>
+  <script>if (a < b) { say("<p>kept</p>"); }</script>
+</head>
+<body class=main>
+  <!-- a <b>comment</b> -->
+  <p>Press&nbsp;<b>the <i title="Hint">red</i></b> button<br>now &mdash; or <code>run it</code> later.
+     <img src=a.png alt='A cat'></p>
+  <p translate="no">Brand name</p><pre>keep
+   this</pre>
+  <ul><li>One<li>Two <a href="?a=1&b=2">links</a></ul>
+  <input type="text" placeholder=Search><input type="submit" value="Send it"><button aria-label="Close">×</button>
+</body>
+</html>
+"""
+
+JSON = """{
+\t"greeting": "Hello {{name}}, <b>welcome</b>!",
+  "nested": {"list": ["First item", "Second \\"item\\""], "count": 3, "url": "https://example.org/a"},
+  "icon": "arrow_left", "line": "one\\ntwo"
+}
+"""
+
+ARB = """{
+  "@@locale": "en",
+  "title": "My page",
+  "@title": {"description": "The title"},
+  "count": "{n} items"
+}
+"""
+
+YAML = """# A comment
+en:
+  greeting: Hello there   # kept
+  single: 'It''s mine'
+  double: "A \\"quoted\\" word"
+  block: |
+    First line
+    Second line
+  folded: >-
+    Folded words
+    go on
+  yes_no: "Yes"
+  order: &anchor {a: Some text, b: 12}
+  again: *anchor
+  list: [One thing, ~, true]
+"""
+
+PROPERTIES = r"""# comment = kept
+! another
+open=&Open the file
+long = A long value that \
+       goes on here
+path:/usr/share/x
+escaped\ key\:x = caf\u00e9 time
+pattern=You can''t open {0}
+empty=
+"""
+
+ANDROID = r"""<?xml version="1.0" encoding="utf-8"?>
+<resources xmlns:xliff="urn:oasis:names:tc:xliff:document:1.2">
+    <!-- <string name="not">Not this</string> -->
+    <string name="app_name" translatable="false">MyApp</string>
+    <string name="hello">Don\'t <b>panic</b>,\n<xliff:g id="who" example="Ann">%1$s</xliff:g> is here</string>
+    <string name="quoted">"It's  quoted"</string>
+    <string name="html"><![CDATA[Read <a href="x">this & that</a>]]></string>
+    <string name="reference">@string/hello</string>
+    <plurals name="files"><item quantity="one">%d file</item><item quantity="other">%d files</item></plurals>
+    <string-array name="days"><item>Monday</item><item>Tuesday</item></string-array>
+    <color name="red">#f00</color>
+</resources>
+"""
+
+TS = """<?xml version="1.0" encoding="utf-8"?>
+<!DOCTYPE TS>
+<TS version="2.1" sourcelanguage="en">
+<context>
+    <name>Window</name>
+    <message>
+        <location filename="a.cpp" line="1"/>
+        <source>&amp;Open file</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message numerus="yes">
+        <source>%n file(s)</source>
+        <translation type="unfinished"><numerusform></numerusform><numerusform></numerusform></translation>
+    </message>
+    <message><source>Done &lt;b&gt;now&lt;/b&gt;</source><translation>Fertig</translation></message>
+    <message><source>Gone</source><translation type="vanished">Weg</translation></message>
+</context>
+</TS>
+"""
+
+RESX = """<?xml version="1.0" encoding="utf-8"?>
+<root>
+  <resheader name="version"><value>2.0</value></resheader>
+  <data name="Open" xml:space="preserve"><value>&amp;Open it</value><comment>kept</comment></data>
+  <data name="Image" type="System.Drawing.Bitmap"><value>a.png</value></data>
+  <data name="Text" xml:space="preserve"><value>Press {0} &lt;now&gt;</value></data>
+</root>
+"""
+
 EXAMPLES = {
     "a.po": PO,
     "windows.po": PO.replace("\n", "\r\n"),
@@ -157,4 +263,12 @@ EXAMPLES = {
     "a.vtt": VTT,
     "a.md": MD,
     "a.txt": TXT,
+    "a.html": HTML,
+    "a.json": JSON,
+    "a.arb": ARB,
+    "a.yml": YAML,
+    "a.properties": PROPERTIES,
+    "strings.xml": ANDROID,
+    "a.ts": TS,
+    "a.resx": RESX,
 }

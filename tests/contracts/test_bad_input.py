@@ -302,7 +302,7 @@ def test_an_unknown_suffix_and_an_unknown_format_are_told(tmp_path):
     path.write_bytes(GOOD)
     first, _, last = message_of([path]).split("\n")
     assert first == f"{path}: the name of this file does not show its format."
-    assert last == "  Or give the format: --format jsonl|plain|po|tmx|tsv|xliff"
+    assert last == "  Or give the format: --format csv|jsonl|plain|po|tmx|tsv|xliff|xlsx"
     assert message_of([path], format="tvs") == "There is no format 'tvs': did you mean 'tsv'?"
     with pytest.raises(CorpusError, match=r"a\.docx: the name of this file does not show its format\."):
         write(path, [], ENGLISH_GERMAN)
@@ -333,7 +333,7 @@ def test_columns_that_are_not_there_are_told(tmp_path):
     path = tmp_path / "a.tsv"
     path.write_bytes(GOOD)
     assert "a.tsv:1: this line has 2 columns, but columns 3 and 4 were requested." in message_of([path], columns=(3, 4))
-    expected = "--columns 0,1: expected two different column numbers, counted from 1."
+    expected = "--columns 0,1: expected two different column numbers, counted from 1, or names from the first row."
     assert message_of([path], columns=(0, 1)) == expected
 
 

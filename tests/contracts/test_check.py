@@ -334,11 +334,11 @@ def test_a_corpus_without_any_pair_gets_no_advice(tmp_path: Path) -> None:
     assert "no sentence pair is left" in told.stdout
 
 
-@pytest.mark.parametrize("columns", ["3", "3,x", "1,2,3"])
+@pytest.mark.parametrize("columns", ["3", "3,", "1,2,3"])
 def test_columns_that_are_no_columns_are_refused(tmp_path: Path, columns: str) -> None:
     told = run(tsv(tmp_path / "a.tsv", PAIRS), "--source", "en", "--target", "de", "--columns", columns)
     assert told.exit_code == 2
-    assert "two column numbers" in told.stderr
+    assert "expected two columns" in told.stderr
 
 
 @pytest.mark.parametrize(

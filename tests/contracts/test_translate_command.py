@@ -123,8 +123,8 @@ def test_an_error_in_a_file_recommends_nothing_that_translating_cannot_do(
     code, _, err = run(trained_folder, tmp_path / "a.docx")
     assert code == 1
     assert err == (
-        f"error: {tmp_path / 'a.docx'}:1: there is a NUL byte in this line, at byte 6.\n"
-        "  Text files contain no NUL bytes. The file may be damaged, or may not be text.\n"
+        f"error: {tmp_path / 'a.docx'}: this is not a sound zip archive: File is not a zip file.\n"
+        "  The file may be damaged. Save it again with the program that wrote it.\n"
     )
 
 
@@ -159,15 +159,17 @@ def test_an_ensemble_of_a_model_with_itself_says_the_same(run: Run, trained_fold
 
 
 def test_mistakes_are_told_before_a_model_is_loaded(run: Run, tmp_path: Path) -> None:
-    for name in ("a.po", "b.po", "a.txt", "a.docx"):
+    for name in ("a.po", "b.po", "a.txt", "a.pptx"):
         (tmp_path / name).write_text("x\n")
-    first, second, text, unknown = (tmp_path / name for name in ("a.po", "b.po", "a.txt", "a.docx"))
+    first, second, text, unknown = (tmp_path / name for name in ("a.po", "b.po", "a.txt", "a.pptx"))
     mistakes: list[tuple[list[object], str]] = [
         ([first, second], "several documents cannot be written to standard output.\n  Give a folder with --out."),
         ([first, second, "--out", text], "this is a file, and several documents need a folder"),
         ([first, first, "--out", tmp_path / "new"], "two documents would be written to this file"),
         ([first, "--format", "pp"], "There is no document format 'pp'"),
-        ([unknown, "--out", tmp_path / "b"], "this name does not end like that of a document"),
+        ([unknown, "--out", tmp_path / "b"], "this is a presentation, which Regard does not translate"),
+        ([unknown], "a.pptx: this is a presentation, which Regard does not translate"),
+        ([tmp_path], "this is a folder.\n  Name a folder for its translation with --out."),
         ([tmp_path / "none.po"], "none.po: there is no such file"),
         ([first, "--n-best", "2"], "--n-best does not apply to documents, which hold one translation per segment"),
         ([first, "--alignment"], "--alignment does not apply to documents"),

@@ -77,13 +77,15 @@ def test_the_python_in_the_page_on_the_translator_runs(
     assert names["one"].source == "Line 0."
 
 
-def test_the_page_on_translating_has_every_document_format_and_its_python_runs(
+def test_the_pages_on_documents_have_every_format_and_their_python_runs(
     trained_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from regard.text.documents import formats
 
     text = (ROOT / "docs" / "translating.md").read_text()
-    table = re.findall(r"^\| (`.*?) \| (`.*?) \|", text, flags=re.MULTILINE)
+    assert [name for name in formats() if f"`{name}`" not in text] == []
+    page = (ROOT / "docs" / "documents.md").read_text()
+    table = re.findall(r"^\| (`.*?) \| (`.*?) \|", page, flags=re.MULTILINE)
     assert {name for names, _ in table for name in re.findall(r"`(\w+)`", names)} >= set(formats())
     endings = {ending for _, endings in table for ending in re.findall(r"`(\.\w+)`", endings)}
     assert endings == {suffix for document in formats().values() for suffix in document.suffixes}

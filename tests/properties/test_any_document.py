@@ -32,6 +32,9 @@ _LINES = [
     "===\n",
     "[a]: b\n",
     "\r\n",
+    ":::tip\n",
+    "\n:::\n",
+    "\n$$\n",
 ]
 _INLINE = [
     "*",
@@ -49,6 +52,9 @@ _INLINE = [
     "<http://a.b>",
     "~~",
     "\t",
+    "$",
+    "$$",
+    "\\(",
 ]
 marks = st.sampled_from([*_LINES, *_INLINE])
 cues = st.sampled_from(["1\n", "\n\n00:00:01,000 --> 00:00:02,000\n", "<i>", "</i>", "{\\an8}", "- ", "\n", "\n\n"])
@@ -150,3 +156,94 @@ def test_a_text_is_broken_into_no_more_lines_than_asked(text: str, lines: int) -
     found = broken(text, lines)
     assert " ".join(found) == text
     assert len(found) <= lines
+
+
+_TAGS = ["<p>", "</p>", "<b>", "</b>", "<br>", "<i title='a b'>", "</i>", "<img alt=x>", "<code>", "</code>", "&nbsp;"]
+_MORE = [
+    "<!-- c -->",
+    "<script>",
+    "</script>",
+    "<pre>",
+    "</pre>",
+    "<li>",
+    "<div translate=no>",
+    "</div>",
+    "&amp;",
+    "\n ",
+]
+
+
+@given(parts=st.lists(st.one_of(words, st.sampled_from(_TAGS + _MORE)), max_size=25))
+def test_any_page_keeps_the_number_of_its_segments_and_its_tags(parts: list[str]) -> None:
+    given_ = content("a.html", "".join(parts))
+    format_ = documents.by_name("html")
+    document = format_.read(given_, ASKED)
+    assert document.translated({}) == given_.text
+    said = {number: louder(segment.source) for number, segment in enumerate(document.segments)}
+    written = document.translated(said)
+    again = format_.read(replace(given_, text=written), ASKED)
+    assert len(again.segments) == len(document.segments)
+    for tag in _TAGS[:-1]:
+        assert written.lower().count(tag.lower().split(" ")[0]) == given_.text.lower().count(tag.lower().split(" ")[0])
+
+
+@given(texts=st.lists(st.text(alphabet='ab \\"\n\t\u00e9\u2028{}:,[]/<>', max_size=12), max_size=5), inner=words)
+def test_any_string_of_json_is_read_as_it_was_written(texts: list[str], inner: str) -> None:
+    import json
+
+    table = {f"k{number}": text for number, text in enumerate(texts)} | {"nested": {"list": [inner, 1, None]}}
+    for ascii_only in (True, False):
+        given_ = content("a.json", json.dumps(table, indent=1, ensure_ascii=ascii_only))
+        document = documents.by_name("json").read(given_, ASKED)
+        assert document.translated({}) == given_.text
+        said = _accepted(document)
+        read = json.loads(document.translated(said))
+        assert list(read) == list(table)
+        assert len(documents.by_name("json").read(content("a.json", json.dumps(read)), ASKED).segments) == len(
+            document.segments
+        )
+
+
+@given(texts=st.lists(st.text(alphabet="ab \\'\"\n\t\u00e9:=#!{}&", max_size=12), max_size=5))
+def test_any_value_of_properties_and_android_gets_exactly_its_translation(texts: list[str]) -> None:
+    from regard.text.documents.android import _escaped as android
+    from regard.text.documents.android import _Writing
+    from regard.text.documents.properties import _escaped
+
+    ascii_ = content("a.properties", "")
+    lines = [f"k{number} = {_escaped(text, ascii_)}" for number, text in enumerate(texts)]
+    items = [f'<string name="k">{android(text, _Writing.PLAIN)}</string>' for text in texts]
+    for name, text in (("properties", "\n".join(lines)), ("android", f"<resources>{''.join(items)}</resources>")):
+        given_ = content("a", text)
+        document = documents.by_name(name).read(given_, ASKED)
+        assert document.translated({}) == given_.text
+        said = _accepted(document)
+        again = documents.by_name(name).read(replace(given_, text=document.translated(said)), ASKED)
+        assert len(again.segments) == len(document.segments)
+        for number, translation in said.items():
+            assert again.segments[number].source == translation
+
+
+@given(values=st.lists(st.text(alphabet="ab :#-'\"{}[],&*!|>%@`\n\u00e9", min_size=1, max_size=10), max_size=4))
+def test_any_plain_or_quoted_text_of_yaml_is_read_as_its_translation(values: list[str]) -> None:
+    yaml = pytest.importorskip("ruamel.yaml").YAML(typ="safe", pure=True)
+    import json
+
+    given_ = content("a.yml", "".join(f"k{number}: {json.dumps(text)}\n" for number, text in enumerate(values)))
+    document = documents.by_name("yaml").read(given_, ASKED)
+    assert document.translated({}) == given_.text
+    said = _accepted(document)
+    written = document.translated(said)
+    assert len(documents.by_name("yaml").read(replace(given_, text=written), ASKED).segments) == len(document.segments)
+    assert len(yaml.load(written) or {}) == len(values)
+
+
+def _accepted(document: documents.Document) -> dict[int, str]:
+    said = {}
+    for number, place in enumerate(document.places):
+        try:
+            place.put(louder(place.segment.source))
+            said[number] = louder(place.segment.source)
+        except LostMarkup:
+            pass
+    return said

@@ -147,8 +147,9 @@ def _rewritten(raw: bytes, changed: dict[str, bytes]) -> bytes:
         new.comment = old.comment
         for entry in old.infolist():
             data = changed[entry.filename] if entry.filename in changed else old.read(entry)
-            entry.extra = _without_sizes(entry.extra)
+            entry.extra, attributes = _without_sizes(entry.extra), entry.external_attr
             new.writestr(entry, data, compress_type=entry.compress_type)
+            entry.external_attr = attributes  # zipfile puts permissions in the place of none
     return out.getvalue()
 
 

@@ -7,12 +7,13 @@ The file is UTF-8 if it is valid UTF-8, else ISO-8859-1; where it is plain ASCII
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
 from regard.text.accelerators import joined, split
 from regard.text.catalogues import is_language
-from regard.text.content import Content, decoded, raw_bytes, read_text
+from regard.text.content import Content, decoded_text, raw_bytes
 from regard.text.documents import Asked, Document, Edit, Place, Segment
 from regard.text.inline import LostMarkup
 from regard.text.tagged import tagged
@@ -38,14 +39,13 @@ class _Value(NamedTuple):
 
 def load(path: Path, encoding: str | None = None) -> Content:
     """The text in the encoding given, or in the one that fits."""
-    if encoding:
-        return read_text(path, encoding)
     raw = raw_bytes(path)
-    try:
-        raw.decode()
-    except UnicodeDecodeError:
-        return decoded(path, raw, b"", "iso-8859-1")
-    return decoded(path, raw, b"\xef\xbb\xbf" if raw.startswith(b"\xef\xbb\xbf") else b"", "utf-8")
+    if encoding is None:
+        try:
+            raw.decode()
+        except UnicodeDecodeError:
+            encoding = "iso-8859-1"
+    return replace(decoded_text(path, raw, encoding), references=True)
 
 
 def read(content: Content, asked: Asked) -> Document:  # noqa: ARG001
@@ -101,9 +101,13 @@ def _escaped(text: str, content: Content) -> str:
     written = f"\\{written}" if written.startswith(" ") else written
     plain = content.text.isascii()
     return "".join(
-        character if character.isascii() or (not plain and content.holds(character)) else _code(character)
+        character if character.isascii() or (not plain and _has(content.encoding, character)) else _code(character)
         for character in written
     )
+
+
+def _has(encoding: str, character: str) -> bool:
+    return bool(character.encode(encoding, errors="ignore"))
 
 
 def _code(character: str) -> str:

@@ -81,7 +81,8 @@ def _scalars(content: Content, node: Node, path: tuple[str, ...], seen: set[int]
     if isinstance(node.value, str):
         if str(node.tag) == _STRING:
             style: str | None = getattr(node, "style", None)
-            yield _Scalar(node.start_mark.index, node.end_mark.index, node.value, style, path)
+            text = node.value.replace("\a", "")  # ruamel's mark of a fold
+            yield _Scalar(node.start_mark.index, node.end_mark.index, text, style, path)
         return
     for item in node.value:
         key, value = (str(item[0].value), item[1]) if isinstance(item, tuple) else ("", item)

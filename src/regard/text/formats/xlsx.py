@@ -50,7 +50,10 @@ def write(path: Path, pairs: Iterable[Pair], languages: Languages) -> None:
     for number, pair in enumerate(pairs, start=1):
         if _UNFIT.search(pair.source) or _UNFIT.search(pair.target):
             raise cannot_hold(path, number, "a character that XLSX forbids")
-        sheet.append([pair.source, pair.target])
+        cells = [_library().cell.WriteOnlyCell(sheet, value=text) for text in (pair.source, pair.target)]
+        for cell in cells:
+            cell.data_type = "s"  # a text that starts with = is no formula
+        sheet.append(cells)
     with replacing(path) as file:
         book.save(file)
 
