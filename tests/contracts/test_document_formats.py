@@ -10,6 +10,7 @@ import pytest
 
 from example_documents import ANDROID, ARB, EXAMPLES, HTML, JSON, PROPERTIES, RESX, TS, YAML
 from fake_translators import Fake, louder
+from regard import TextError
 from regard.text import accelerators, documents
 from regard.text.content import Content
 from regard.text.documents import Asked, Origin, Remarks
@@ -66,6 +67,12 @@ def test_html_in_its_declared_encoding_stays_in_it(tmp_path: Path) -> None:
     (tmp_path / "a.html").write_bytes(page.encode("latin-1"))
     written, _ = translated_document(Fake(lambda text: f"{text} ☕ ü"), tmp_path / "a.html")
     assert written == '<meta charset="iso-8859-1"><p>Café &#9749; ü</p>'.encode("latin-1")
+
+
+def test_a_page_with_a_control_character_is_refused_and_xhtml_may_close_any_tag(tmp_path: Path) -> None:
+    with pytest.raises(TextError, match=r"a\.html:2: there is a control character, U\+0001"):
+        translated(tmp_path, "a.html", "<p>a</p>\n<p>\x01</p>")
+    assert translated(tmp_path, "a.xhtml", "<p>a<script/>b</p>") == "<p>A<script/>B</p>"
 
 
 def test_a_tag_that_moves_in_html_takes_its_translated_attribute_with_it(tmp_path: Path) -> None:

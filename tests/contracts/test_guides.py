@@ -104,7 +104,7 @@ def test_the_guide_to_adapting_works() -> None:
         ("evaluation.md", 2, "page.html"),
         ("looking.md", 3, "knock-out.html"),
         ("training.md", 1, "my-model/weights.safetensors"),
-        ("translating.md", 4, "german/strings.xlf"),
+        ("translating.md", 7, "docs.de/index.html"),
     ],
 )
 def test_what_the_other_guides_show_works(guide: str, count: int, written: str | None) -> None:
@@ -117,6 +117,8 @@ def test_what_the_other_guides_show_works(guide: str, count: int, written: str |
         ("film.srt", "a.srt"),
     ):  # fmt: skip
         Path(name).write_text(EXAMPLES[example], encoding="utf-8")
+    Path("docs").mkdir()
+    Path("docs/index.html").write_text(EXAMPLES["a.html"], encoding="utf-8")
     for name in ("old.txt", "new.txt"):
         Path(name).write_text("w1 w2 x\nw3 x\n" + f"{name} x\n" * 3, encoding="utf-8")
     for name, table in (("train.tsv.gz", "pairs.tsv"), ("test.tsv.gz", "test.tsv")):

@@ -176,3 +176,20 @@ def test_java_reads_properties_as_they_were_with_other_texts(tmp_path: Path) -> 
     said = [{key: text for name, key, text in lines if name == path} for path in paths]
     assert said[1] == {key: umlauts(text) for key, text in said[0].items()}
     assert len(said[0]) == 11
+
+
+def test_the_shipped_model_translates_a_page_and_a_word_document() -> None:
+    import docx
+
+    import regard
+
+    translator = regard.load("en-de", device="cpu")
+    page, report = translated_document(translator, REAL / "404.html")
+    assert report.refused == ()
+    assert html.fromstring(page.decode()).findtext(".//h1") not in ("Page Not Found", "", None)
+    written, report = translated_document(translator, REAL / "par-hyperlinks.docx")
+    links = [
+        link.address for paragraph in docx.Document(io.BytesIO(written)).paragraphs for link in paragraph.hyperlinks
+    ]
+    assert len(links) == 4
+    assert report.translated + len(report.refused) == report.segments

@@ -149,7 +149,11 @@ class Page:
 
     def read(self, languages: Languages | None) -> None:
         """Find everything."""
-        text, position = self.content.text, self.start
+        control = self.content.text.find("\x01", self.start, self.end)
+        if control >= 0:
+            what = "there is a control character, U+0001, in this line."
+            raise self.content.wrong(self.content.line(control), what, "Remove it; it may not occur in a page.")
+        position = self.start
         for tag in self._tags():
             if tag.start < position:
                 continue  # within something that was passed
@@ -157,7 +161,6 @@ class Page:
             position = self._take(tag, languages)
         self._add_text(position, self.end)
         self._flush()
-        assert "\x01" not in text
 
     def _tags(self) -> Iterator[_Tag]:
         text, position = self.content.text, self.start

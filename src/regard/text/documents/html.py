@@ -34,7 +34,8 @@ def load(path: Path, encoding: str | None = None) -> Content:
 
 def read(content: Content, asked: Asked) -> Document:
     """The document."""
-    page = Page(content, 0, len(content.text), xml=content.text.lstrip("\ufeff \r\n").startswith("<?xml"))
+    strict = content.text.lstrip("\ufeff \r\n").startswith("<?xml") or content.path.suffix.lower() == ".xhtml"
+    page = Page(content, 0, len(content.text), xml=strict)
     page.read(asked.languages)
     return Document(text=content.text, places=tuple(page.places), besides=tuple(page.besides))
 
