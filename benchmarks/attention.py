@@ -1,4 +1,4 @@
-"""What observing attention costs, and that it costs nothing when nobody looks; and rows against padding.
+"""What observing attention costs, and that it costs nothing without an observer; and rows against padding.
 
     python benchmarks/attention.py [--rounds 7]
 
@@ -99,7 +99,7 @@ def main() -> None:
 
     programs: dict[str, Callable[[], None]] = {
         "ours, rows": lambda: step(ours, packed),
-        "ours, rows, after somebody looked": lambda: step(ours, packed),
+        "ours, rows, after an observation": lambda: step(ours, packed),
         "ours, rows, watched": watched,
         "ours, one sentence a row": lambda: step(ours, padded),
         "torch.nn.Transformer, padded": lambda: step(theirs, padded),

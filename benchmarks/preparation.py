@@ -62,7 +62,7 @@ def tokenisers_in(folder: Path, texts: list[tuple[str, str]]) -> Tokenisers:
 
 
 def prepare_once(folder: Path, data: Path) -> None:
-    """What a child process does: prepares anew, and says how long it took."""
+    """A child process: prepares the corpus again and prints how long it took."""
     files = {path.name: path.read_bytes() for path in folder.glob("tokeniser.*")}
     tokenisers = Tokenisers.from_files(files)
     with tempfile.TemporaryDirectory(dir=folder) as store:

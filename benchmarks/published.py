@@ -43,7 +43,7 @@ TAUGHT_BY = {"g2p-medium-distilled": "g2p-medium"}  # by recipes/distilled.py
 TEACHERS = range(1, 9)  # their seeds, as they are there
 LESS_LOOKING = ("validation.pairs=200", "validation.translate_every=1000")  # scores are taken once, at the end
 _LONGEST_NAME = 150  # bytes
-STOPPED = 3  # exit status of a run that was told to stop
+STOPPED = 3  # exit status of a run that was asked to stop
 
 Result = dict[str, Any]
 

@@ -156,7 +156,7 @@ def filled(batches: list[Batch]) -> str:
 
 
 def work(program: str, folder: str, size: int, kept_memory: bool, answers: Connection) -> None:
-    """What a program's process does: it trains on about as many tokens as it is told, whenever it is told."""
+    """A program's process: on each request, it trains on about the requested number of tokens."""
     torch.manual_seed(0)
     torch.set_num_threads(os.cpu_count() or 1)
     if program.startswith("Regard") or kept_memory:

@@ -45,7 +45,7 @@ def options() -> argparse.Namespace:
     parser.add_argument("--curve", type=Path, help="where the picture of the curves is written")
     parser.add_argument("--keep", type=Path, help="a JSON file that figures are kept in")
     parser.add_argument(
-        "--cache", type=Path, help="where compiled code is kept; left out: nowhere, so all is made anew"
+        "--cache", type=Path, help="where compiled code is kept; by default everything is compiled again"
     )
     parser.add_argument("--tiny", action="store_true", help="everything in small, on a processor")
     parser.add_argument("--compile-peers", action="store_true", help="with --tiny: compile the peers there, too")

@@ -10,9 +10,15 @@ what they sound like, and trains one model on all of it by the other recipe. In 
     words.tsv.gz    the pairs to train on, twice, and the words that were made up with what the teachers say
     model           the one that learned, a model folder like any other, scored on the recipe's test set
 
-What is there already is not made again, and a training that was stopped goes on. `label` is the step in the middle
-alone, for models that are there. Words are made up letter by letter, each by the four before it, as often as it follows
-them in the words to train on; so this is for single words and short names, not for sentences.
+What exists already is not made again, and a training that was stopped goes on. `label` is the step in the middle
+alone, for models that exist. Words are made up letter by letter, each by the four before it, as often as it follows
+them in the words to train on; so this is for single words and short names. For sentences,
+
+    python recipes/distilled.py sentences data/train.*.tsv.xz --models teacher --source en --target de --out taught
+
+lets the teachers translate the source side of files of pairs, each sentence once, and writes pairs of the sources and
+these translations into files `taught/part-N.tsv.gz`. A student learns from them alone, or from them and the original
+pairs (sequence-level knowledge distillation, Kim and Rush, 2016). A run that was stopped goes on with the next part.
 """
 
 from __future__ import annotations
@@ -35,6 +41,7 @@ ORDER = 5  # letters: four, and the one that follows
 TRIES = 12  # for each word that is wanted; small vocabularies have no more new ones
 REPEATED = 2  # of each pair to train on
 BEAM = 4
+PART = 200_000  # sentences in a file
 TOGETHER = 20_000  # words that are said at a time, so that a GPU is seldom half empty
 FIRST, LAST = "\x02", "\x03"
 
@@ -113,6 +120,30 @@ def label(given: argparse.Namespace) -> None:
     print(f"{given.out}: {len(pairs):,} pairs, {REPEATED} times, and {len(new):,} made-up words")
 
 
+def sentences(given: argparse.Namespace) -> None:
+    """Writes the different sources of files of pairs, with the translations of the teachers."""
+    import regard
+    from regard.files import write
+    from regard.search import SearchSettings
+    from regard.text.corpus import read
+    from regard.text.pairs import Languages
+
+    translator = regard.load(given.models, device=given.device, engine="torch")
+    pairs = read(given.files, Languages(given.source, given.target))
+    sources = list(dict.fromkeys(unicodedata.normalize("NFC", pair.source) for pair in pairs))[: given.most]
+    search = SearchSettings(beam_size=given.beam_size, length_penalty=given.length_penalty)
+    given.out.mkdir(parents=True, exist_ok=True)
+    for number, start in enumerate(range(0, len(sources), PART)):
+        file = given.out / f"part-{number}.tsv.gz"
+        if file.exists():
+            continue
+        some = sources[start : start + PART]
+        said = (result.text for result in translator.stream(some, search=search, window=TOGETHER))
+        text = "".join(f"{source}\t{target}\n" for source, target in zip(some, said, strict=True) if target.strip())
+        write(file, gzip.compress(text.encode(), mtime=0))
+        print(f"{file}: {len(some):,} sentences", flush=True)
+
+
 def train(given: argparse.Namespace) -> None:
     """All of it: teachers, words, and the one that learns."""
     given.out.mkdir(parents=True, exist_ok=True)
@@ -165,6 +196,16 @@ def options(arguments: Sequence[str]) -> argparse.Namespace:
     middle = commands.add_parser("label", help="only the words, by models that are there")
     middle.add_argument("recipe", type=Path, help="its training files say how words are spelt")
     middle.add_argument("--models", type=Path, nargs="+", required=True)
+    texts = commands.add_parser("sentences", help="sentences of files, as the teachers translate them")
+    texts.add_argument("files", nargs="+", help="files of pairs, of which the source side is translated")
+    texts.add_argument("--models", type=Path, nargs="+", required=True, help="the teachers; several translate together")
+    texts.add_argument("--source", required=True)
+    texts.add_argument("--target", required=True)
+    texts.add_argument("--out", type=Path, required=True, help="a folder")
+    texts.add_argument("--most", type=int, help="no more sentences than these")
+    texts.add_argument("--beam-size", type=int, default=BEAM)
+    texts.add_argument("--length-penalty", type=float, default=1.0)
+    texts.add_argument("--device", choices=("cpu", "cuda"))
     for command in (whole, middle):
         command.add_argument("--source", help="the language, where the recipe is for many")
         command.add_argument("--out", type=Path, required=True)
@@ -178,7 +219,7 @@ def main(arguments: Sequence[str]) -> None:
 
     given = options(arguments)
     try:
-        {"train": train, "label": label}[given.command](given)
+        {"train": train, "label": label, "sentences": sentences}[given.command](given)
     except RegardError as error:
         sys.exit(str(error))
     except KeyboardInterrupt:

@@ -1,4 +1,4 @@
-"""The data of the shipped models, English and German: split once, by the text itself, so that everybody gets the same.
+"""The data of the shipped models, English and German: split once, by the text itself: always the same.
 
     REGARD_DATA=folder python recipes/shipped.py split data
     REGARD_DATA=data regard train --recipe recipes/shipped-en-de.toml --out runs/en-de
@@ -174,7 +174,7 @@ def write_packed(
 
 
 def _without_folder(training: dict[str, Any]) -> dict[str, Any]:
-    """The same, with the names of files alone: where they lay on somebody's machine is nobody's business."""
+    """The same, with the names of files alone: their folders on one machine are of no use elsewhere."""
     folder = str(Path(training["recipe"]["data"]["files"][0]).parent)
     cleaned: dict[str, Any] = json.loads(json.dumps(training).replace(json.dumps(f"{folder}/")[1:-1], ""))
     return cleaned

@@ -24,5 +24,5 @@ def trained_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def data() -> Path:
     folder = Path(os.environ.get("REGARD_DATA", Path(__file__).parents[2] / "shared" / "data"))
     if not folder.is_dir():
-        pytest.skip(f"the real data is not there: {folder} (set REGARD_DATA)")
+        pytest.skip(f"the real data is missing: {folder} (set REGARD_DATA)")
     return folder

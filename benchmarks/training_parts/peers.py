@@ -170,7 +170,7 @@ def program(
     def step() -> Done:
         batch, done = next(stream)
         with torch.autocast(scale.device.type, dtype=torch.bfloat16, enabled=scale.device.type == "cuda"):
-            mean = loss(batch._replace(tokens=0))  # a number that changes would be compiled anew
+            mean = loss(batch._replace(tokens=0))  # a number that changes would be compiled again
         mean.backward()
         adam.step()
         adam.zero_grad()

@@ -96,7 +96,7 @@ def machine(device: torch.device) -> str:
 
 
 def free_memory(device: torch.device) -> None:
-    """Gives back what nobody holds any more."""
+    """Frees memory that is no longer used."""
     import gc
 
     gc.collect()
@@ -115,7 +115,7 @@ def most_memory(device: torch.device) -> int:
 
 
 def reset_memory(device: torch.device) -> None:
-    """Begins to watch anew."""
+    """Starts watching again."""
     if device.type == "cuda":
         torch.cuda.reset_peak_memory_stats()
 

@@ -166,6 +166,27 @@ def test_a_model_that_is_missing_is_told_and_nothing_is_written(folder: Path) ->
     assert not list(folder.glob("*new.tsv.gz*"))
 
 
+def test_teachers_translate_each_source_once_and_what_is_written_is_not_written_again(
+    folder: Path, trained_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    script = module(SCRIPT, monkeypatch)
+    monkeypatch.setattr(script, "PART", 2)
+    sources = ["alto gan", "gan alto", "alto gan", "alto", "gan"]
+    (folder / "pairs.tsv").write_text("".join(f"{source}\tx\n" for source in sources))
+    command = ["sentences", str(folder / "pairs.tsv"), "--models", str(trained_folder), "--source", "xa"]
+    command += ["--target", "xb", "--out", str(folder / "taught"), "--device", "cpu", "--most", "3"]
+    script.main(command)
+    parts = [gzip.decompress(path.read_bytes()).decode() for path in sorted((folder / "taught").iterdir())]
+    lines = "".join(parts).splitlines()
+    assert [len(part.splitlines()) for part in parts] == [2, 1]
+    assert [line.split("\t")[0] for line in lines] == ["alto gan", "gan alto", "alto"]
+    said = regard.load(trained_folder, engine="torch").translate(sources[0], beam_size=4, length_penalty=1.0).text
+    assert lines[0].split("\t")[1] == said
+    before = {path: path.stat().st_mtime_ns for path in (folder / "taught").iterdir()}
+    script.main(command)
+    assert {path: path.stat().st_mtime_ns for path in (folder / "taught").iterdir()} == before
+
+
 def ended(results: Callable[[str, str, list[int]], int]) -> type:
     """Processes of the benchmark that are over at once, with the exit status that is given for each run."""
 

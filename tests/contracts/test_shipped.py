@@ -174,6 +174,18 @@ def test_what_is_held_out_depends_on_the_text_alone() -> None:
     assert script.without([("A", "b"), ("c", "D"), ("e", "f")], [("a", "x"), ("y", "d")]) == [("e", "f")]
 
 
+@pytest.mark.parametrize("name", ["europarl-en-de", "europarl-de-en"])
+def test_the_teachers_are_the_papers_base_model(name: str) -> None:
+    from regard import presets
+
+    preset, tables = read_file(ROOT / "recipes" / f"{name}.toml")
+    assert preset == "base"
+    recipe = put_together([presets.load("base").tables, merged(tables)], where=name)
+    assert recipe.model == presets.load("base").model
+    assert f"{recipe.data.source}-{recipe.data.target}" == name.removeprefix("europarl-")
+    assert recipe.test
+
+
 @pytest.mark.parametrize("name", ["shipped-en-de", "shipped-de-en", "adapt-spyder"])
 def test_the_recipes_are_right_and_their_models_small_enough(name: str) -> None:
     from regard import presets

@@ -30,7 +30,7 @@ from regard.text.bad_input import BadInput
 from regard.text.corpus import documents
 from regard.text.formats import Reading, by_name
 from regard.text.inspection.statistics import SideStatistics
-from regard.text.pairs import Chunk, Languages, chunks
+from regard.text.pairs import Chunk, Columns, Languages, chunks
 from regard.tokens.listing import character_counts
 
 CHUNK = 8192  # pairs
@@ -56,7 +56,10 @@ class Text(Protocol):
     def format(self) -> str | None: ...  # noqa: D102
 
     @property
-    def columns(self) -> tuple[int, int] | None: ...  # noqa: D102
+    def columns(self) -> Columns | None: ...  # noqa: D102
+
+    @property
+    def encoding(self) -> str | None: ...  # noqa: D102
 
     @property
     def skip_bad(self) -> bool: ...  # noqa: D102
@@ -187,17 +190,17 @@ def no_search_for_cycles() -> Iterator[None]:
 
 
 def _question(text: Text) -> str:
-    """What the pairs depend on; files that change are read anew."""
+    """What the pairs depend on; files that change are read again."""
     states = []
     for document in documents(text.data, _reading(text, BadInput()), format=text.format):
         for path in document.paths:
             state = path.stat()
             states.append([document.format.name, str(path), state.st_size, state.st_mtime_ns])
-    return json.dumps([states, text.languages, text.format, text.columns, text.skip_bad])
+    return json.dumps([states, text.languages, text.format, text.columns, text.encoding, text.skip_bad])
 
 
 def _reading(text: Text, bad: BadInput) -> Reading:
-    return Reading(text.languages, bad, text.columns)
+    return Reading(text.languages, bad, text.columns, text.encoding)
 
 
 def _gather(text: Text, folder: Path, workers: int | None) -> Gathered:
@@ -212,7 +215,7 @@ def _gather(text: Text, folder: Path, workers: int | None) -> Gathered:
         raise CorpusError(f"{folder}: Regard cannot write to this folder: {error.strerror}.\n  {_ROOM}") from None
     orders = [
         _Order(document.format.name, document.paths, str(made.folder / f"{number}.chunks"), text.languages,
-               text.columns, text.skip_bad, CHUNK)
+               text.columns, text.encoding, text.skip_bad, CHUNK)
         for number, document in enumerate(found)
     ]  # fmt: skip
     try:
@@ -239,7 +242,8 @@ class _Order(NamedTuple):
     paths: tuple[Path, ...]
     file: str  # where chunks go
     languages: Languages
-    columns: tuple[int, int] | None
+    columns: Columns | None
+    encoding: str | None
     skip_bad: bool
     chunk: int
 
@@ -248,7 +252,7 @@ def _read(order: _Order) -> tuple[list[Piece], BadInput]:
     """Writes the pairs of a document in chunks."""
     gc.disable()
     bad = BadInput(skip=order.skip_bad)
-    pairs = by_name(order.format).read(order.paths, Reading(order.languages, bad, order.columns))
+    pairs = by_name(order.format).read(order.paths, Reading(order.languages, bad, order.columns, order.encoding))
     with open(order.file, "wb") as file:  # noqa: PTH123
         pieces = [_written(chunk, order.file, file) for chunk in chunks(pairs, size=order.chunk)]
     return pieces, bad

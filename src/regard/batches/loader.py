@@ -53,6 +53,10 @@ class LoaderSettings(Settings):
             raise ValueError(f"batch_tokens = {self.batch_tokens} must hold a row of {self.row_lengths[-1]} tokens.")
         return self
 
+    def rows(self, length: int, *, ranks: int = 1) -> int:
+        """As many rows of this length as a batch may have, equally many for each rank."""
+        return max(1, self.batch_tokens // length // ranks) * ranks
+
 
 class Place(NamedTuple):
     """Where the loader stands: the next batch. This is its whole state."""
@@ -91,7 +95,7 @@ class Loader:
                 f"{corpus.folder}: the longest sentence has {corpus.longest} tokens, but the longest row holds only "
                 f"{settings.row_lengths[-1]}.\n  Prepare the corpus with a smaller limit, or allow longer rows."
             )
-        self.groups = {length: self._rows_in_a_batch(length) for length in settings.row_lengths}
+        self.groups = {length: settings.rows(length, ranks=ranks) for length in settings.row_lengths}
         self.pools = self._count_pools()
 
     def batches(self, place: Place = Place()) -> Iterator[tuple[Batch, Place]]:  # noqa: B008  a tuple of numbers
@@ -140,10 +144,6 @@ class Loader:
     def _made(self, place: Place, *, pin: bool) -> Iterator[tuple[Batch, Place]]:
         for batch, after in self.batches(place):
             yield (batch.pinned() if pin else batch), after
-
-    def _rows_in_a_batch(self, length: int) -> int:
-        """As many rows as the budget allows, equally many for each rank."""
-        return max(1, self.settings.batch_tokens // length // self.ranks) * self.ranks
 
     def _count_pools(self) -> int:
         """A number by which pools of about the size that is asked for make the fewest batches.

@@ -4,7 +4,7 @@ Large pairs are dealt like cards: in each round the largest that wait go to the 
 rows of about the same room, those with more room on the source's side get the pairs whose source is the longer side,
 so that both sides fill up together. When only small pairs wait, it is the rows that choose: each takes the largest
 pair for which it has room on both sides, as long as there is one. What fits nowhere makes one more group of rows
-necessary, and all is dealt anew.
+necessary, and all is dealt again.
 
 Both are array operations over all rows at once: a pair costs about a third of a microsecond.
 """

@@ -32,7 +32,7 @@ from regard.text.bad_input import BadInput
 from regard.text.cleaning import CleaningReport, CleaningSettings, Reason, clean
 from regard.text.corpus import documents, read
 from regard.text.formats import Reading
-from regard.text.pairs import Chunk, Languages, Pair
+from regard.text.pairs import Chunk, Columns, Languages, Pair
 from regard.text.tally import PLACES, Tally
 from regard.tokens import Tokenisers
 
@@ -51,7 +51,8 @@ class Source(Settings):
     source: str  # language codes
     target: str
     format: str | None = None
-    columns: tuple[int, int] | None = None
+    columns: Columns | None = None
+    encoding: str | None = None
     skip_bad: bool = False
     cleaning: CleaningSettings = CleaningSettings()
     max_tokens: int = 1024  # a side, its end token included
@@ -64,7 +65,9 @@ class Source(Settings):
     def pairs(self, bad: BadInput | None = None) -> Iterator[Pair]:
         """The pairs as they stand in the files."""
         bad = bad or BadInput(skip=self.skip_bad)
-        return read(self.data, self.languages, format=self.format, columns=self.columns, bad=bad)
+        return read(
+            self.data, self.languages, format=self.format, columns=self.columns, encoding=self.encoding, bad=bad
+        )
 
 
 def prepare(
@@ -232,7 +235,7 @@ def _work(piece: Piece) -> _Encoded:
 
 def _key(source: Source, tokenisers: Tokenisers) -> str:
     """A name for the answer to exactly this question, names of files included: they can say how files are read."""
-    reading = Reading(source.languages, BadInput(), source.columns)
+    reading = Reading(source.languages, BadInput(), source.columns, source.encoding)
     files = [
         [document.format.name, *((path.name, _hash_of_file(path)) for path in document.paths)]
         for document in documents(source.data, reading, format=source.format)
@@ -240,7 +243,7 @@ def _key(source: Source, tokenisers: Tokenisers) -> str:
     question = {
         "format": FORMAT,
         "files": files,
-        "source": source.model_dump(mode="json", exclude={"data"}),
+        "source": source.model_dump(mode="json", exclude={"data"} if source.encoding else {"data", "encoding"}),
         "tokenisers": tokenisers.hash,
     }
     return blake2b(json.dumps(question, sort_keys=True).encode(), digest_size=12).hexdigest()

@@ -12,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from regard.cli.columns import columns_of
-from regard.cli.options import Columns
+from regard.cli.options import Columns, Encoding
 from regard.cli.output import print_json
 
 if TYPE_CHECKING:
@@ -36,7 +36,8 @@ def command(
     test: Annotated[list[str] | None, typer.Option(help="Test set to look for in the data; may be repeated.")] = None,
     format: Annotated[str | None, typer.Option(help="Format of the files (default: from their names).")] = None,  # noqa: A002
     columns: Columns = None,
-    test_columns: Annotated[str | None, typer.Option(help="TSV columns of the test sets.")] = None,
+    encoding: Encoding = None,
+    test_columns: Annotated[str | None, typer.Option(help="Columns of the test sets.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
     """Check a corpus: list its problems with line numbers, describe it and recommend a model.
@@ -57,8 +58,8 @@ def command(
     from regard.training.advice import advise
 
     languages = Languages(source, target)
-    corpus = Corpus(tuple(data), languages, format, columns_of(columns))
-    tests = Corpus(tuple(test), languages, None, columns_of(test_columns, "--test-columns")) if test else None
+    corpus = Corpus(tuple(data), languages, format, columns_of(columns), encoding)
+    tests = Corpus(tuple(test), languages, None, columns_of(test_columns, "--test-columns"), encoding) if test else None
     with Console(stderr=True).status("Reading ...") as status:
         found = look_through(
             corpus,
@@ -98,7 +99,7 @@ def _next(corpus: Corpus, listed: list[Finding], advice: Advice | None) -> str |
     if advice is None or worse:
         return None
     data = " ".join(quote(item) for item in corpus.data)
-    options = reading_options(corpus.languages, format=corpus.format, columns=corpus.columns)
+    options = reading_options(corpus.languages, format=corpus.format, columns=corpus.columns, encoding=corpus.encoding)
     adapt = f" --from {advice.start_from}" if advice.start_from else ""
     return f"regard train {data} {options}{adapt}{' --skip-bad' if bad else ''} --out my-model"
 

@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from regard.cli.options import BeamSize, Columns, Device, Engine, Format, LengthPenalty, Model
+from regard.cli.options import BeamSize, Columns, Device, Encoding, Engine, Format, LengthPenalty, Model
 from regard.cli.output import print_json
 
 if TYPE_CHECKING:
@@ -27,6 +27,7 @@ def command(
     target: Annotated[str, typer.Option(help="Target language (default: the model's).")] = "",
     format_: Format = None,
     columns: Columns = None,
+    encoding: Encoding = None,
     metrics: Annotated[str, typer.Option(help="Metrics, separated by commas (default: by the task).")] = "",
     tokenised: Annotated[bool, typer.Option("--tokenised", help="The text is already tokenised.")] = False,
     lowercase: Annotated[bool, typer.Option("--lowercase", help="Ignore case.")] = False,
@@ -60,9 +61,10 @@ def command(
         raise SettingsError(
             f"{model}: this model folder does not name its languages.\n  Give them: --source en --target de"
         )
+    given, more = columns_of(columns), reference or ()
     found = evaluate(
         translator,
-        read_test(test, languages, references=reference or (), format=format_, columns=columns_of(columns)),
+        read_test(test, languages, references=more, format=format_, columns=given, encoding=encoding),
         name=str(model),
         metrics=[name for name in metrics.split(",") if name.strip()] or None,
         options=Options(tokenised=tokenised, lowercase=lowercase, language=languages.target),

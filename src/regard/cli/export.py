@@ -21,6 +21,9 @@ def command(
     unchecked: Annotated[
         bool, typer.Option("--unchecked", help="Do not compare translations with those of the other program.")
     ] = False,
+    attentions: Annotated[
+        bool, typer.Option("--attentions", help="Add the weights of attention to the outputs (onnx only).")
+    ] = False,
 ) -> None:
     """Export a model for another program, or as a smaller model folder. Existing files are never overwritten.
 
@@ -28,7 +31,7 @@ def command(
     """
     from regard.exchange import export
 
-    verdict = export(model, out, to=to, quantization=quantization, unchecked=unchecked)
+    verdict = export(model, out, to=to, quantization=quantization, unchecked=unchecked, attentions=attentions)
     written = [out] if out.is_file() else [path for path in out.rglob("*") if path.is_file()]
     size = sum(path.stat().st_size for path in written)
     typer.echo(f"{out}: {size / 1e6:,.1f} MB, for {to}. Its README.md explains how to use it.")

@@ -11,7 +11,8 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from regard.cli.options import Columns, Device, Format
+from regard.cli.columns import columns_of
+from regard.cli.options import Columns, Device, Encoding, Format
 
 
 def command(
@@ -27,6 +28,7 @@ def command(
     old: Annotated[list[Path] | None, typer.Option(help="With --from: the model's old data, to mix in.")] = None,
     format_: Format = None,
     columns: Columns = None,
+    encoding: Encoding = None,
     skip_bad: Annotated[bool, typer.Option("--skip-bad", help="Skip bad lines and count them.")] = False,
     steps: Annotated[int | None, typer.Option(help="Number of training steps.")] = None,
     minutes: Annotated[float | None, typer.Option(help="Time limit in minutes.")] = None,
@@ -39,12 +41,10 @@ def command(
 ) -> None:
     """Train a model on sentence pairs. Stop a run with Ctrl-C and continue it with --resume."""
     from regard.cli import live
-    from regard.cli.columns import columns_of
     from regard.training.report.board import board
     from regard.training.train import train
 
-    console = Console(stderr=True)
-    stop = Flag()
+    console, stop = Console(stderr=True), Flag()
     signals = _stop_on_signals(stop, console)
     finished = train(
         *(data or ()),
@@ -57,6 +57,7 @@ def command(
         valid=valid,
         format=format_,
         columns=columns_of(columns),
+        encoding=encoding,
         skip_bad=skip_bad,
         from_model=from_model,
         old=old or (),

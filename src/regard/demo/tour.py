@@ -127,7 +127,7 @@ def translate_examples() -> list[Translated]:
 
 
 def train_on_dates(folder: Path, *, steps: int, view: Watch | None = None) -> Translator:
-    """Writes the dates into files in `folder`, and trains a model on them, by the same call as everybody else."""
+    """Writes the dates into files in `folder`, and trains a model on them, by the same call as any user."""
     _write(folder / "train.tsv", dates.for_training(PAIRS, seed=_SEED))
     _write(folder / "valid.tsv", dates.for_testing(_VALIDATED, seed=_SEED + 1))
     _write(folder / "test.tsv", dates.for_testing(TESTED, seed=_SEED))

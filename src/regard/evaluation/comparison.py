@@ -48,7 +48,7 @@ class Example(NamedTuple):
 
 
 class Comparison(NamedTuple):
-    """All that a comparison finds. What is said of systems stands in the order in which they were given."""
+    """All that a comparison finds. Lists of systems keep the order in which the systems were given."""
 
     held_out: str
     languages: Languages | None

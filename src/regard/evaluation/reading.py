@@ -14,7 +14,7 @@ from regard.text.bad_input import BadInput
 from regard.text.files import bare_name, lines, replacing
 from regard.text.formats import Reading, formats
 from regard.text.lines import encoded_line
-from regard.text.pairs import Languages
+from regard.text.pairs import Columns, Languages
 
 _MODEL = "regard.json"
 
@@ -101,20 +101,21 @@ def read_test(
     *,
     references: Sequence[Path] = (),
     format: str | None = None,  # noqa: A002
-    columns: tuple[int, int] | None = None,
+    columns: Columns | None = None,
+    encoding: str | None = None,
 ) -> ReferenceSet:
     """A test set to translate: sentence pairs in any format, and files of further references, one in each line.
 
     Where `references` are given, `path` can be a file of sources alone, one in each line.
     """
     try:
-        found = corpus.documents([path], Reading(languages, BadInput(), columns), format=format)
+        found = corpus.documents([path], Reading(languages, BadInput(), columns, encoding), format=format)
     except CorpusError:
         if format or not references or not path.is_file():
             raise
         sources = list(_lines(path))
         return ReferenceSet(path.name, _with_further(path, [[] for _ in sources], references), sources, languages)
-    pairs = list(corpus.read([path], languages, format=format, columns=columns))
+    pairs = list(corpus.read([path], languages, format=format, columns=columns, encoding=encoding))
     own = {file.resolve() for document in found for file in document.paths}
     further = [file for file in references if file.resolve() not in own]  # `test.de` beside `test.en`, named again
     known = _with_further(path, [[pair.target] for pair in pairs], further)

@@ -1,6 +1,6 @@
 """Is a difference between two systems more than luck? Two tests of it, both sacreBLEU's own.
 
-Paired bootstrap (Koehn, 2004) draws the test set anew, with repetitions, and looks how much the difference varies.
+Paired bootstrap (Koehn, 2004) resamples the test set with replacement and measures how much the difference varies.
 Approximate randomisation (Riezler and Maxwell, 2005) swaps the two systems' outputs in random lines and looks how often
 the difference gets as large as it really is. A difference counts only where both tests say so.
 """
@@ -155,7 +155,7 @@ class _Prepared:
         return SacreScore(self._counted.name, self._value(total))
 
     def get_signature(self) -> Signature:
-        """Which sacreBLEU extends by what it does; nobody looks at it here."""
+        """A signature that sacreBLEU extends; it is not used here."""
         return Signature({"num_refs": 1})
 
     def _value(self, total: _Counts) -> float:

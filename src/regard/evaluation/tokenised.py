@@ -1,4 +1,4 @@
-"""Text that somebody has split into tokens already: pieces that a mark joins are put together before it is scored.
+"""Text that is already split into tokens: pieces that a mark joins are put together before scoring.
 
 The literature counts words and not pieces: `transl@@ ation` is one word, however a model came to write it.
 """

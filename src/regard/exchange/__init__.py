@@ -30,6 +30,7 @@ class Exporter(NamedTuple):
     quantizations: tuple[str, ...]  # the ways to store weights, the default first
     peer: Peer  # the program that the export is for
     pack: Callable[[Path, BinaryIO], None] | None = None  # the folder into one file, if the program wants a file
+    with_attentions: Callable[[ModelFolder, Path, str], None] | None = None  # `write`, with attention as outputs
 
 
 def exporters() -> list[str]:
@@ -39,15 +40,24 @@ def exporters() -> list[str]:
 
 
 def export(
-    model: str | Path, out: Path, *, to: str, quantization: str | None = None, unchecked: bool = False
+    model: str | Path,
+    out: Path,
+    *,
+    to: str,
+    quantization: str | None = None,
+    unchecked: bool = False,
+    attentions: bool = False,
 ) -> Verdict:
     """Writes a model, by its folder or its shipped name, as the new folder or file `out` that another program reads.
 
-    The verdict says how the other program's translations compare, or why they were not compared.
+    The verdict says how the other program's translations compare, or why they were not compared. `attentions` adds
+    the weights of attention to what the export puts out, where the format can.
     """
     if to not in exporters():
         raise SettingsError(f"to = {to!r}: there is no such exporter; {nearest(to, exporters())}")
     exporter: Exporter = import_module(f"{__name__}.{to}").EXPORT
+    if attentions:
+        exporter = _with_attentions(exporter, to)
     chosen = quantization or exporter.quantizations[0]
     if chosen not in exporter.quantizations:
         raise SettingsError(
@@ -69,6 +79,15 @@ def export(
             f"{out}: Regard cannot write this folder: {error.strerror}.\n"
             "  Free some disk space, or choose another folder. Regard has removed the unfinished export."
         ) from None
+
+
+def _with_attentions(exporter: Exporter, to: str) -> Exporter:
+    if exporter.with_attentions is None:
+        raise SettingsError(
+            f"attentions: exports to {to} have no outputs for the weights of attention.\n"
+            "  Use --to onnx, or look at them with: regard look"
+        )
+    return exporter._replace(write=exporter.with_attentions)
 
 
 def _checked(exporter: Exporter, loaded: ModelFolder, folder: Path, stored_as: str, *, unchecked: bool) -> Verdict:

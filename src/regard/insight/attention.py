@@ -65,7 +65,7 @@ class Attention:
         return by_words(weights, self.queries(name.kind), self.keys(name.kind)) if words else weights
 
     def scores(self, name: AttentionName) -> tuple[Tensor, str]:
-        """[H, T, S] what the weights are the softmax of, and how it came about; -inf where nobody may look.
+        """[H, T, S] the scores whose softmax gives the weights, and their terms; -inf where looking is not allowed.
 
         Where no product of queries and keys gives the weights (attention can be computed in other ways), their
         logarithms stand for the scores: the softmax is the same.

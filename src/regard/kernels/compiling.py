@@ -46,7 +46,7 @@ class SumsInKernels(CustomGraphPass):
 
 
 def _is_sum_for(node: Node, total: Node) -> bool:
-    """Whether this is a plain sum of two alike tensors, and nobody else wants it."""
+    """Whether this is a plain sum of two tensors of one shape, used by this node alone."""
     if total.target is not torch.ops.aten.add.Tensor or total.kwargs or list(total.users) != [node]:
         return False
     return all(isinstance(part, Node) and _shape_of(part) == _shape_of(total) for part in total.args)

@@ -1,6 +1,6 @@
 """LayerNorm(x + dropout(y)) of a residual connection, forward and backward, one kernel each: all is read once.
 
-A program is one warp and has whole rows: their sums need nobody else, and nobody waits. What dropout keeps is not
+A program is one warp and has whole rows: their sums need no other warp and no waiting. What dropout keeps is not
 stored but drawn again backward: one draw of Philox, numbered by row and place, decides about eight neighbours, 16 bits
 each. So a share of 0.1 is 6554 of 65536, as on a CPU. Backward, programs last: each adds up what its rows say about
 weight and bias, and what all of them have is summed at the end, always in the same order.

@@ -2,8 +2,8 @@
 
 Dilated convolutions reach far with few layers: each set doubles the distance from block to block. The decoder stands
 on the encoder, position by position, without attention. Since a translation may be longer than its source, the encoder
-first unfolds a source of |s| words to a|s| + b positions (section 3.2); what is said after these is said without a
-source below it. Time grows with the length of the sentence, and not with its square.
+first unfolds a source of |s| words to a|s| + b positions (section 3.2); tokens after these have no source below
+them. Time grows with the length of the sentence, and not with its square.
 
 Shapes: B rows, one sentence each, S source and T target positions, U positions of an unfolded source, D = d_model,
 I = inner width; N sentences that are being decoded, R = N * width rows.
@@ -104,7 +104,7 @@ class ByteNet(WordModel):
         return self.logits(self.output(x)), state.after(windows)
 
     def attentions(self) -> dict[AttentionName, Observable]:
-        """There is none."""
+        """An empty table: this model has no attention."""
         return {}
 
     def _below(self, state: Kept) -> Tensor:

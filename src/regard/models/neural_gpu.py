@@ -124,7 +124,7 @@ class NeuralGPU(WordModel):
         return self.logits(read), state.after({"cells": cells, "tape": tape})
 
     def attentions(self) -> dict[AttentionName, Observable]:
-        """There is none: that is the point of an active memory."""
+        """An empty table: an active memory replaces attention."""
         return {}
 
 

@@ -66,7 +66,7 @@ def _best_in_blocks(logits: Tensor, count: int, find: Find) -> tuple[Tensor, Ten
     """The same, by what finds the highest of a few and their places.
 
     The K blocks of words with the highest maxima are found first: a word outside of them stands behind K words, their
-    maxima, so it is none of the K best.
+    maxima, so it is not among the K best.
     """
     words = logits.size(-1)
     blocks = words // _BLOCK

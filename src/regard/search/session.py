@@ -147,6 +147,11 @@ class Session:
         self._search.release([place for place in self._search.busy if self._keys[place] == key])
 
     @property
+    def vacancies(self) -> int:
+        """How many more requests would enter at the next step; fewer than none where some wait for a place."""
+        return self._most - len(self._search.busy) - len(self._waiting)
+
+    @property
     def is_idle(self) -> bool:
         """Whether every request has its result, or was cancelled."""
         return not (self._waiting or self._left or self._search.is_busy)
@@ -171,7 +176,7 @@ class Session:
             self._search.reserve(0)
 
     def _admit(self) -> None:
-        """Newcomers take free places, or places behind the last; where nobody waits, the others close ranks."""
+        """New sentences take free places, or places behind the last; if none waits, the others close ranks."""
         if self._fixed and not self._waiting:
             return
         search = self._search

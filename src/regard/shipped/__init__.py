@@ -1,7 +1,7 @@
 """The models that come with Regard: every folder beside this file that holds a model, by the folder's name.
 
 MODEL is the path of a folder or the name of a shipped model, everywhere: `find` is the one place that decides. A folder
-that is there comes first; nobody's `./en-de` becomes invisible because a model of that name is shipped.
+that exists comes first: a folder `./en-de` stays visible although a model of that name is shipped.
 """
 
 from __future__ import annotations

@@ -30,6 +30,10 @@ class Problem(Enum):
         "wrong number of columns",
         "Expected: source, tab, target. If there are more columns, choose two with --columns.",
     )
+    TABLE = (
+        "broken table",
+        "Choose the columns of source and target with --columns: two numbers, or two names from the first row.",
+    )
     JSON = ("not the expected JSON", 'Expected one object per line, such as {"en": "Hello.", "de": "Hallo."}')
     DUPLICATE_KEY = ("duplicate key", "An object may contain each key only once. Remove one of the two.")
     XML = ("broken XML", "Regard needs well-formed XML. Export the file again, or correct this line.")

@@ -12,7 +12,7 @@ from regard.errors import CorpusError
 from regard.settings import nearest
 from regard.text.bad_input import BadInput
 from regard.text.formats import Format, Reading, by_name, by_path, endings, formats
-from regard.text.pairs import Languages, Pair
+from regard.text.pairs import Columns, Languages, Pair
 
 
 class Document(NamedTuple):
@@ -27,16 +27,18 @@ def read(
     languages: Languages,
     *,
     format: str | None = None,  # noqa: A002
-    columns: tuple[int, int] | None = None,
+    columns: Columns | None = None,
+    encoding: str | None = None,
     bad: BadInput | None = None,
 ) -> Iterator[Pair]:
     """The sentence pairs of `data`: files, folders, patterns, or stems of line-aligned files, in this order.
 
-    `columns` are those of the source and of the target in a TSV file, from 1. What is missing or of no known format
-    raises at once; everything else that is wrong goes to `bad`, which by default raises as well.
+    `columns` are those of the source and of the target in a table: numbers from 1, or names from its first row. What is
+    missing or of no known format raises at once; everything else that is wrong goes to `bad`, which by default raises
+    as well.
     """
-    reading = Reading(languages, bad or BadInput(), columns)
-    reading.bad.check = check_command(["{path}"], languages, format=format, columns=columns)
+    reading = Reading(languages, bad or BadInput(), columns, encoding)
+    reading.bad.check = check_command(["{path}"], languages, format=format, columns=columns, encoding=encoding)
     return _pairs(documents(data, reading, format=format), reading)
 
 
@@ -45,21 +47,25 @@ def check_command(
     languages: Languages,
     *,
     format: str | None = None,  # noqa: A002
-    columns: tuple[int, int] | None = None,
+    columns: Columns | None = None,
+    encoding: str | None = None,
 ) -> str:
     """The command that lists everything that is wrong with `data`."""
-    return f"regard check {' '.join(data)} {reading_options(languages, format=format, columns=columns)}"
+    options = reading_options(languages, format=format, columns=columns, encoding=encoding)
+    return f"regard check {' '.join(data)} {options}"
 
 
 def reading_options(
     languages: Languages,
     *,
     format: str | None = None,  # noqa: A002
-    columns: tuple[int, int] | None = None,
+    columns: Columns | None = None,
+    encoding: str | None = None,
 ) -> str:
     """The options of a command that reads sentence pairs in this way."""
     chosen = f" --format {quote(format)}" if format else ""
-    chosen += f" --columns {columns[0]},{columns[1]}" if columns else ""
+    chosen += f" --columns {quote(f'{columns[0]},{columns[1]}')}" if columns else ""
+    chosen += f" --encoding {quote(encoding)}" if encoding else ""
     return f"--source {quote(languages.source)} --target {quote(languages.target)}{chosen}"
 
 

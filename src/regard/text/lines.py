@@ -1,4 +1,4 @@
-"""Lines to be written: what a line of text cannot hold is said before it spoils a file."""
+"""Lines to be written: a text that does not fit into one line is reported before it damages a file."""
 
 from __future__ import annotations
 

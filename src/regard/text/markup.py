@@ -117,7 +117,7 @@ def _blocks(path: Path, bad: BadInput) -> Iterator[bytes]:
 
 
 def _feed(parser: etree.XMLPullParser, block: bytes) -> etree.XMLSyntaxError | None:
-    """Give the parser one more block, or tell it that there is none."""
+    """Feeds the parser one more block, or closes it after the last."""
     try:
         if block:
             parser.feed(block)

@@ -11,6 +11,12 @@ from typing import NamedTuple
 
 _CHUNK = 8192
 
+Column = int | str
+"""A column of a table: its number, from 1, or the name that its first row gives it."""
+
+Columns = tuple[Column, Column]
+"""Those of the source and of the target."""
+
 
 class Pair(NamedTuple):
     """A sentence, its translation, and where they stand: the line of the unit or entry, from 1."""
@@ -83,7 +89,7 @@ def serves(wanted: str, found: str) -> bool:
 
 @lru_cache(maxsize=4096)
 def sides(languages: Languages, found: tuple[str, ...]) -> tuple[int, int] | None:
-    """Which of the languages `found` are the source and the target, by position; None where one of them is not there.
+    """Which of the languages `found` are the source and the target, by position; None where one of them is missing.
 
     The same code beats a longer one. A position serves once, so that two texts in one language are source, then target.
     """

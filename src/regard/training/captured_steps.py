@@ -2,7 +2,7 @@
 
 A step is some thousand kernels; captured, they are started as one, and the processor is out of the way. What changes
 from step to step is copied into tensors that stay in place: the batch, the rate, the share of a label in the mean. The
-seed of dropout is read anew at each replay.
+seed of dropout is read again at each replay.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class Captures:
         return captured.outcome
 
     def _capture(self, batch: Batch) -> _Captured:
-        batch = batch._replace(tokens=0)  # a number that changes would be compiled anew
+        batch = batch._replace(tokens=0)  # a number that changes would be compiled again
         share = torch.ones((), device=batch.labels.device)
         stream = torch.cuda.Stream()  # type: ignore[no-untyped-call]
         stream.wait_stream(torch.cuda.current_stream())

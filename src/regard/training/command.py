@@ -19,6 +19,7 @@ _TABLES = {
         "--valid": "valid",
         "--format": "format",
         "--columns": "columns",
+        "--encoding": "encoding",
         "--skip-bad": "skip_bad",
         "--from": "adapt",
         "--old": "old",

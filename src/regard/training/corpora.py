@@ -102,7 +102,7 @@ def check_positions(corpora: Corpora, kind: Architecture, settings: Settings) ->
 def _warn_of_test_sets(recipe: Recipe, around: Surroundings) -> None:
     """A folder often holds the test set as well, and a model that was trained on it cannot be measured by it."""
     data = recipe.data
-    reading = Reading(Languages(data.source, data.target), BadInput(skip=True), data.columns)
+    reading = Reading(Languages(data.source, data.target), BadInput(skip=True), data.columns, data.encoding)
     names, beside_training = named_like_test_sets(data.files, reading, format=data.format)
     if names and beside_training:
         around.journal.say(

@@ -61,7 +61,7 @@ Event = Stepped | Validated | Saved | Preparing | Said
 
 
 class View(Protocol):
-    """Somebody who watches."""
+    """A viewer of the run."""
 
     def show(self, event: Event) -> None:
         """Something happened."""
@@ -74,7 +74,7 @@ class Journal:
         self._path, self._view, self._more = path, view, more
 
     def tell(self, event: Event) -> None:
-        """To everybody."""
+        """Tells all viewers."""
         if self._path:
             line: dict[str, Any] = {"event": type(event).__name__.lower(), **event._asdict()}
             with self._path.open("a", encoding="utf-8") as file:

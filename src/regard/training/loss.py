@@ -61,8 +61,8 @@ class LeanCrossEntropy(torch.autograd.Function):
 
 
 class ProjectedCrossEntropy(torch.autograd.Function):
-    """The same on a CPU, with the product that gives the logits: nobody waits for their gradients, which are used at
-    once, so that a step's logits lie where those of the last one lay.
+    """The same on a CPU, with the product that gives the logits. Their gradients are used at once, so that a step's
+    logits can take the memory of the last step's.
     """
 
     @staticmethod
@@ -72,7 +72,7 @@ class ProjectedCrossEntropy(torch.autograd.Function):
         """[P or more, D], [V, D] and [P] -> the sums of the smoothed and of the plain cross-entropy."""
         logits = torch.mm(states, weight.t(), out=room.take(len(states), len(weight), states.dtype))
         losses = _to_gradients(logits[: len(labels)], labels, epsilon)
-        logits[len(labels) :] = 0  # nobody has lost there
+        logits[len(labels) :] = 0  # padding has no loss
         ctx.save_for_backward(logits @ weight, logits.t() @ states)
         return losses
 
@@ -85,7 +85,7 @@ class ProjectedCrossEntropy(torch.autograd.Function):
 
 
 class Room:
-    """Memory for logits that is kept from step to step: asking for much anew, page by page, takes a CPU's time."""
+    """Memory for logits that is kept from step to step: allocating it page by page takes time on a CPU."""
 
     def __init__(self) -> None:
         self._kept = torch.empty(0)
@@ -158,7 +158,7 @@ class LossOf(nn.Module):
         return Losses((smoothed * real).sum(), (likelihood * real).sum())
 
     def _lean(self, states: Tensor, weight: Tensor | None, labels: Tensor, real: Tensor) -> tuple[Tensor, Tensor]:
-        """On a CPU. Where nobody learns, or it is for the model to say how logits are made, they are made first."""
+        """On a CPU. Without gradients, or if the model computes its own logits, the logits come first."""
         sums: tuple[Tensor, Tensor]
         if weight is None or torch.is_autocast_enabled("cpu") or not torch.is_grad_enabled():
             sums = LeanCrossEntropy.apply(self.model.logits(states[real]), labels[real], self.label_smoothing)  # type: ignore[no-untyped-call]

@@ -60,6 +60,12 @@ class Update:
         return math.isfinite(self.norm)
 
 
+def work(model: Model[Any, Any], settings: TrainingSettings) -> float:
+    """About how many operations the whole training takes: six for each weight and token."""
+    weights = sum(weight.numel() for weight in model.parameters())
+    return 6.0 * weights * settings.batch_tokens * settings.steps
+
+
 class Optimisation:
     """A model, its loss and Adam."""
 
@@ -103,7 +109,7 @@ class Optimisation:
             )
         )
         self._compiled: nn.Module | None = None
-        if worth_compiling(device, settings.compile, work=self._work()):
+        if worth_compiling(device, settings.compile, work=work(model, settings)):
             self.loss.compile(dynamic=False, options=_COMPILING | kernels.introduce())
             self._compiled = self.loss
 
@@ -169,11 +175,6 @@ class Optimisation:
             part, _, name = key.partition("/")
             self.adam.state[self.weights[name]][part].copy_(value)  # in place: captured steps know these tensors
 
-    def _work(self) -> float:
-        """About how many operations the whole training takes: six for each weight and token."""
-        weights = sum(weight.numel() for weight in self.weights.values())
-        return 6.0 * weights * self.settings.batch_tokens * self.settings.steps
-
     def _start_moments(self) -> None:
         """Adam's state before the first step, made now, so that its tensors never change."""
         for weight in self.weights.values():
@@ -229,7 +230,7 @@ class Optimisation:
         smoothed, likelihood = torch.zeros(2, device=self.device)
         for part in parts:
             with self.precision.cast(self.device):
-                losses = self.loss(part._replace(tokens=0))  # a number that changes would be compiled anew
+                losses = self.loss(part._replace(tokens=0))  # a number that changes would be compiled again
             self.scaler.scale(losses.smoothed * share).backward()
             smoothed, likelihood = smoothed + losses.smoothed.detach(), likelihood + losses.likelihood.detach()
         return Losses(smoothed, likelihood)

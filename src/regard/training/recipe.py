@@ -36,7 +36,8 @@ class DataSettings(Settings):
     target: str
     valid: str | None = None  # without one, pairs are held out
     format: str | None = None
-    columns: Annotated[tuple[PositiveInt, PositiveInt], Field(strict=False)] | None = None
+    columns: Annotated[tuple[PositiveInt | str, PositiveInt | str], Field(strict=False)] | None = None
+    encoding: str | None = None  # of text files; UTF-8 by default
     skip_bad: bool = False
     adapt: str | None = None  # the model folder to start from
     old: Annotated[tuple[str, ...], Field(strict=False)] = ()  # what that model was trained on, mixed in
@@ -76,6 +77,7 @@ class Recipe(Settings):
             target=self.data.target,
             format=self.data.format,
             columns=self.data.columns,
+            encoding=self.data.encoding,
             skip_bad=self.data.skip_bad,
             cleaning=self.cleaning,
             max_tokens=self.training.row_lengths[-1],

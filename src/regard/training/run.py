@@ -28,6 +28,7 @@ from regard.training.checkpoints import Checkpoints
 from regard.training.corpora import Corpora, check_positions, make_corpora, make_tokenisers
 from regard.training.finish import Finished, finish
 from regard.training.loop import Trainer
+from regard.training.machine.compiling_ahead import compiling_ahead
 from regard.training.machine.memory import keep_freed_memory
 from regard.training.machine.precision import Precision, precision_for
 from regard.training.optimisation import Optimisation
@@ -48,8 +49,9 @@ def run(recipe: Recipe, around: Surroundings, *, reasons: list[str], resume: boo
     precision = precision_for(around.device, recipe.training.precision)
     around.journal.say(f"Training on {around.device} in {precision.name}: {precision.why}.")
     loaded = modelfolder.load(recipe.data.adapt) if recipe.data.adapt else None
-    tokenisers = Tokenisers.from_files(loaded.tokeniser) if loaded else make_tokenisers(recipe, around)
-    corpora = make_corpora(recipe, around, tokenisers)
+    with compiling_ahead(recipe, around.work, device=around.device, processes=around.processes):
+        tokenisers = Tokenisers.from_files(loaded.tokeniser) if loaded else make_tokenisers(recipe, around)
+        corpora = make_corpora(recipe, around, tokenisers)
     if around.processes.first:
         check_data(recipe, around, corpora, accept=changed_data)
         write_recipe(around.work, recipe)

@@ -36,7 +36,9 @@ def score_file(translator: Translator, recipe: Recipe, settings: ScoringSettings
     """The scores on a file of pairs, read as the training files are."""
     data = recipe.data
     languages = Languages(data.source, data.target)
-    held_out = read_test(Path(settings.file), languages, format=data.format, columns=data.columns)
+    held_out = read_test(
+        Path(settings.file), languages, format=data.format, columns=data.columns, encoding=data.encoding
+    )
     search = {"beam_size": settings.beam_size, "length_penalty": settings.length_penalty}
     return evaluate(
         translator,

@@ -14,7 +14,7 @@ from regard.batches.preparation import Source
 from regard.caches import cache_folder
 from regard.devices import device_for
 from regard.errors import SettingsError, TrainingError
-from regard.text.pairs import Languages
+from regard.text.pairs import Columns, Languages
 from regard.training.adapting import own_tables
 from regard.training.advice import advise, suitable_vocabulary, warnings
 from regard.training.command import command_line, tables_of
@@ -43,7 +43,8 @@ def train(
     settings: Sequence[str] = (),
     valid: str | Path | None = None,
     format: str | None = None,  # noqa: A002
-    columns: tuple[int, int] | None = None,
+    columns: Columns | None = None,
+    encoding: str | None = None,
     skip_bad: bool = False,
     from_model: str | Path | None = None,
     old: Sequence[str | Path] = (),
@@ -74,15 +75,14 @@ def train(
         "--old": list(old),
         "--format": format,
         "--columns": columns,
+        "--encoding": encoding,
         "--skip-bad": skip_bad,
         "--steps": steps,
         "--minutes": minutes,
         "--checkpoint-every": checkpoint_every,
         "--seed": seed,
         "--device": device,
-        "--resume": resume,
-        "--changed-data": changed_data,
-    }
+    } | {"--resume": resume, "--changed-data": changed_data}
     chosen, folder, goes_on = own_card(device_for(device)), Path(out), resume or restarted()
     with processes(chosen) as team, locked(folder / "training") if team.first else nullcontext():
         found = _recipe(folder, tables_of(data, options), preset, recipe, settings, goes_on) if team.first else None
@@ -182,6 +182,7 @@ def _gathered(data: DataSettings) -> Gathered:
         target=data.target,
         format=data.format,
         columns=data.columns,
+        encoding=data.encoding,
         skip_bad=data.skip_bad,
     )
     return gathered(source, cache_folder())

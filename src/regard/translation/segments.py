@@ -1,4 +1,4 @@
-"""A text and the parts of it that are translated one by one: its lines, and its sentences if it is long.
+"""A text and the parts of it that are translated one by one: lines, cells between tabs, sentences if it is long.
 
 What is between the parts stays as it is, and so does white space around the text. Short texts of one line, by far
 the most, are one part each, and looking for more costs them nothing.
@@ -6,6 +6,7 @@ the most, are one part each, and looking for more costs them nothing.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -15,6 +16,7 @@ from regard.text.word_spans import count_words, sticks
 from regard.tokens.tokeniser import Tokeniser, utf8
 
 _MOST_WORDS = 80  # a single sentence of more words is cut at its clauses
+_CELL = re.compile(r"[^\t]*\t+|[^\t]+")
 _PIECES_A_CHARACTER = 4  # one for each byte, at most
 
 
@@ -60,9 +62,10 @@ class Segmenter:
         return Segment(normal, tuple(found), begins)
 
     def _pieces(self, text: str) -> Iterable[str]:
-        if not has_breaks(text):
+        if not has_breaks(text) and "\t" not in text:
             return self._of_a_line(text)
-        return [piece for line in lines(text) for piece in self._of_a_line(line)]
+        cells = _CELL.findall(text) if "\t" in text else [text]
+        return [piece for cell in cells for line in lines(cell) for piece in self._of_a_line(line)]
 
     def _of_a_line(self, line: str) -> Iterator[str]:
         if self._fits(line, self._split_over):

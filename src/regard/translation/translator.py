@@ -22,7 +22,7 @@ from regard.models.fast import fast_form
 from regard.search import SearchSettings
 from regard.tokens import Tokenisers
 from regard.translation.alignment import Aligner
-from regard.translation.engines import Engine, Loaded, open_engine
+from regard.translation.engines import Engine, Loaded, Opener, open_engine
 from regard.translation.finding import Finder
 from regard.translation.forced import Forced, aligning
 from regard.translation.forking import refuse_after_fork
@@ -55,7 +55,7 @@ class Translator:
         folders: str | Path | Sequence[str | Path],
         *,
         device: str | None = None,
-        engine: str = "auto",
+        engine: str | Opener = "auto",
         split_over: int = _SPLIT_OVER,
     ) -> None:
         paths = [folders] if isinstance(folders, str | Path) else list(folders)

@@ -83,7 +83,7 @@ def output_weight(model: WordModel) -> Tensor:
 
 
 class LimitedPositions(nn.Module):
-    """A learned vector for each position, as many as there are. What is said after the last one stays at it."""
+    """A learned vector for each position. Tokens beyond the last position use the last vector."""
 
     def __init__(self, count: int, d_model: int) -> None:
         super().__init__()

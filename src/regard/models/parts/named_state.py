@@ -24,7 +24,7 @@ class Kept:
 
     @property
     def positions(self) -> Tensor:
-        """[R] the place of the word that is said next."""
+        """[R] the position of the next token."""
         return self.rows["positions"]
 
     def after(self, rows: Mapping[str, Tensor]) -> Kept:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from regard.text.content import Content, read_xml
 from regard.text.documents import Asked, Document, Edit, Place, Segment, SegmentState
+from regard.text.looks import Look
 from regard.text.pairs import Languages, serves, sides
 from regard.text.xml_places import Node, escaped, inline, space_before, tree, with_attributes
 
@@ -35,6 +36,11 @@ def read(content: Content, asked: Asked) -> Document:
     written = next((code for code in codes if serves(target, code)), target)
     places = (_place(content, unit, Languages(source, target), written, asked) for unit in units)
     return Document(text=content.text, places=tuple(place for place in places if place))
+
+
+def claims(look: Look) -> bool:
+    """By its root."""
+    return look.root == "tmx"
 
 
 def _language(variant: Node) -> str:

@@ -30,18 +30,20 @@ from regard.errors import CorpusError
 from regard.settings import nearest
 from regard.text.bad_input import BadInput
 from regard.text.files import bare_name
-from regard.text.pairs import Languages, Pair
+from regard.text.pairs import Columns, Languages, Pair
 
 
 class Reading(NamedTuple):
     """What is asked of a format: pairs in which languages, what to do with bad input, and from which columns.
 
-    `columns` counts from 1: the column of the source language, then that of the target language, as asked for.
+    `columns` names the column of the source language, then that of the target language, as asked for. Text files are
+    UTF-8 unless `encoding` says otherwise.
     """
 
     languages: Languages
     bad: BadInput
-    columns: tuple[int, int] | None = None
+    columns: Columns | None = None
+    encoding: str | None = None
 
 
 class Format(NamedTuple):

@@ -31,7 +31,7 @@ def read(paths: Sequence[Path], reading: Reading) -> Iterator[Pair]:
     (path,) = paths
     name, bad = str(path), reading.bad
     decode = json.JSONDecoder(object_pairs_hook=_unique, parse_int=float).decode
-    for number, line in enumerate(lines(path, bad), start=1):
+    for number, line in enumerate(lines(path, bad, reading.encoding), start=1):
         if line is None:
             continue
         if not line.strip():

@@ -44,12 +44,12 @@ def find(path: Path, reading: Reading) -> tuple[Path, ...]:
 def read(paths: Sequence[Path], reading: Reading) -> Iterator[Pair]:
     """The pairs of two files, after a first look at whether they have the same number of lines."""
     source, target = paths
-    counts = count_lines(source), count_lines(target)
+    counts = (count_lines(source), count_lines(target)) if reading.encoding is None else (None, None)
     if None not in counts and counts[0] != counts[1] and 0 not in counts:
         what = f"this file has {counts[0]:,} lines, but {target} has {counts[1]:,}."
         reading.bad.file(Problem.UNEQUAL, source, None, what)
         return
-    name, both = str(source), zip(lines(source, reading.bad), lines(target, reading.bad), strict=False)
+    name, both = str(source), zip(*(lines(path, reading.bad, reading.encoding) for path in paths), strict=False)
     for number, (source_line, target_line) in zip(count(1), both, strict=False):
         if source_line is not None and target_line is not None:
             yield Pair(source_line, target_line, name, number)

@@ -13,7 +13,7 @@ import polib
 
 from regard.errors import CorpusError
 from regard.text.bad_input import NotAPair, Problem
-from regard.text.files import lines, replacing
+from regard.text.files import DamagedFile, blocks, lines, replacing
 from regard.text.formats import Reading
 from regard.text.lines import cannot_hold, encoded
 from regard.text.pairs import Languages, Pair, matches
@@ -22,6 +22,10 @@ SUFFIXES = (".po", ".pot")
 
 _SYNTAX = re.compile(r'\s*(#.*|((msgctxt|msgid|msgid_plural|msgstr(\[\d\])?)\s*)?"([^"\\]|\\.)*"\s*)?')
 _LINE = re.compile(r"\(line (\d+)\)")
+
+
+_CHARSET = re.compile(rb"Content-Type:[^\n\\]*charset=([A-Za-z][\w.:-]*)", re.IGNORECASE)
+_BEGINNING = 1 << 14
 
 
 class _Content(str):
@@ -87,6 +91,20 @@ def write(path: Path, pairs: Iterable[Pair], languages: Languages) -> None:
             file.write(encoded(entry.__unicode__(wrapwidth=0) + "\n", path, number))
 
 
+def declared_encoding(raw: bytes) -> str | None:
+    """The encoding that the header of a catalogue declares; None where that is UTF-8 or left open."""
+    found = _CHARSET.search(raw[:_BEGINNING])
+    name = found[1].decode().lower() if found else "utf-8"
+    return None if name in ("utf-8", "utf8", "charset") else name
+
+
+def _declared_in(path: Path) -> str | None:
+    try:
+        return declared_encoding(next(blocks(path, size=_BEGINNING), b""))
+    except DamagedFile:
+        return None  # reported where the file is read
+
+
 def parse(lines_: Sequence[str]) -> polib.POFile:
     """The catalogue in these lines."""
     wrong = next((number for number, line in enumerate(lines_, start=1) if not _SYNTAX.fullmatch(line)), None)
@@ -102,7 +120,7 @@ def parse(lines_: Sequence[str]) -> polib.POFile:
 
 
 def _catalogue(path: Path, reading: Reading) -> polib.POFile | None:
-    content = list(lines(path, reading.bad))
+    content = list(lines(path, reading.bad, reading.encoding or _declared_in(path)))
     sound = [line for line in content if line is not None]
     if not sound or len(sound) < len(content):
         return None

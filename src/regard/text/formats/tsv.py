@@ -1,5 +1,6 @@
 """Tab-separated values: the source, a tab, the target. Nothing is quoted and nothing is escaped.
 
+Where columns are chosen by name, the first line has their names.
 Where the name of the file says the languages (`en-de.train.tsv.gz`), they say the order of its columns.
 """
 
@@ -14,7 +15,8 @@ from regard.text.bad_input import BadInput, NotAPair, Problem
 from regard.text.files import bare_name, lines, replacing
 from regard.text.formats import Reading
 from regard.text.lines import encoded_line
-from regard.text.pairs import Languages, Pair, matches
+from regard.text.pairs import Columns, Languages, Pair, matches
+from regard.text.tables import by_name
 
 SUFFIXES = (".tsv", ".tab")
 
@@ -39,12 +41,16 @@ def read(paths: Sequence[Path], reading: Reading) -> Iterator[Pair]:
     """The pairs of a file, a line each."""
     (path,) = paths
     name, bad = str(path), reading.bad
-    source, target = order(path, reading)
+    named = reading.columns is not None and not all(isinstance(column, int) for column in reading.columns)
+    source, target = (0, 1) if named else order(path, reading)
     expected = 0 if reading.columns else 2
-    for number, line in enumerate(lines(path, bad), start=1):
+    for number, line in enumerate(lines(path, bad, reading.encoding), start=1):
         if line is None:
             continue
         cells = line.split("\t")
+        if named and number == 1:
+            source, target = by_name(path, reading, cells)
+            continue
         if len(cells) == expected or (not expected and len(cells) > source and len(cells) > target):
             yield Pair(cells[source], cells[target], name, number)
         elif not line.strip():
@@ -56,11 +62,16 @@ def read(paths: Sequence[Path], reading: Reading) -> Iterator[Pair]:
 def order(path: Path, reading: Reading) -> tuple[int, int]:
     """The columns of source and target, from 0: as asked for, as the name of the file says, or the source first."""
     if reading.columns:
-        source, target = reading.columns
-        if min(reading.columns) < 1 or source == target:
-            raise CorpusError(f"--columns {source},{target}: expected two different column numbers, counted from 1.")
-        return source - 1, target - 1
+        return by_name(path, reading, [])
     return (1, 0) if _said(path, reading.languages) is False else (0, 1)
+
+
+def exchanged(path: Path, reading: Reading) -> Columns:
+    """The columns that read a file with its sides exchanged."""
+    if reading.columns:
+        return reading.columns[1], reading.columns[0]
+    source, target = order(path, reading)
+    return target + 1, source + 1
 
 
 def write(path: Path, pairs: Iterable[Pair], languages: Languages) -> None:
@@ -87,7 +98,7 @@ def _names_others(path: Path, languages: Languages) -> str | None:
     return next(others, None)
 
 
-def _complain(width: int, path: Path, number: int, bad: BadInput, *, columns: tuple[int, int] | None) -> None:
+def _complain(width: int, path: Path, number: int, bad: BadInput, *, columns: Columns | None) -> None:
     if width == 1:
         what = "this line has only one column: it contains no tab."
     elif columns:

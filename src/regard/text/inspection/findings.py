@@ -15,7 +15,7 @@ from regard.text.formats import Reading, tsv
 from regard.text.inspection.inspect import Corpus, Inspection, look_like
 from regard.text.inspection.languages import base
 from regard.text.inspection.test_sets import KnownPairs
-from regard.text.pairs import Languages
+from regard.text.pairs import Columns, Languages
 from regard.text.tally import Tally
 
 _WHOLE_FILE = 0  # the line of a place that is a file
@@ -144,13 +144,14 @@ def _wrong_languages(found: Inspection) -> Iterator[Finding]:
 
 def exchanged(corpus: Corpus, path: str) -> str:
     """The command that reads a corpus with its sides exchanged, where `path` is one of its files."""
-    columns, languages = None, corpus.languages
+    columns: Columns | None = corpus.columns and corpus.columns[::-1]
+    languages = corpus.languages
     if corpus.format == "tsv" or bare_name(Path(path)).lower().endswith(tsv.SUFFIXES):
-        source, target = tsv.order(Path(path), Reading(corpus.languages, BadInput(), corpus.columns))
-        columns = (target + 1, source + 1)
-    else:
+        columns = tsv.exchanged(Path(path), Reading(corpus.languages, BadInput(), corpus.columns))
+    elif columns is None:
         languages = languages.reversed()
-    return check_command([quote(item) for item in corpus.data], languages, format=corpus.format, columns=columns)
+    data = [quote(item) for item in corpus.data]
+    return check_command(data, languages, format=corpus.format, columns=columns, encoding=corpus.encoding)
 
 
 def _third_languages(found: Inspection) -> Iterator[Finding]:

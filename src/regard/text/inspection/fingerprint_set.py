@@ -22,7 +22,7 @@ class Fingerprints:
         return self._slots[self._place(mark or 1)] != _FREE
 
     def add(self, mark: int) -> None:
-        """One more, if it is not there yet."""
+        """Adds one that is not in the set yet."""
         mark = mark or 1
         place = self._place(mark)
         if self._slots[place] == _FREE:

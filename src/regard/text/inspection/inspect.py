@@ -22,7 +22,7 @@ from regard.text.inspection.oddities import Odd, count_oddities
 from regard.text.inspection.spreadsheets import Spreadsheet
 from regard.text.inspection.statistics import SideStatistics
 from regard.text.inspection.test_sets import KnownPairs, named_like_test_sets
-from regard.text.pairs import Chunk, Languages, Pair, chunks
+from regard.text.pairs import Chunk, Columns, Languages, Pair, chunks
 from regard.text.tally import Tally
 
 Progress = Callable[[int], None]
@@ -35,11 +35,14 @@ class Corpus(NamedTuple):
     data: tuple[str, ...]
     languages: Languages
     format: str | None = None
-    columns: tuple[int, int] | None = None
+    columns: Columns | None = None
+    encoding: str | None = None
 
     def pairs(self, bad: BadInput) -> Iterator[Pair]:
         """The pairs as they stand in the files."""
-        return read(self.data, self.languages, format=self.format, columns=self.columns, bad=bad)
+        return read(
+            self.data, self.languages, format=self.format, columns=self.columns, encoding=self.encoding, bad=bad
+        )
 
 
 class Profiles(NamedTuple):
@@ -84,7 +87,7 @@ def look_through(
 ) -> Inspection:
     """Everything about a corpus, and what it shares with the test sets."""
     found = Inspection(corpus)
-    reading = Reading(corpus.languages, found.bad, corpus.columns)
+    reading = Reading(corpus.languages, found.bad, corpus.columns, corpus.encoding)
     like_tests, found.beside_training = named_like_test_sets(corpus.data, reading, format=corpus.format)
     found.like_tests = tuple(like_tests)
     if tests:

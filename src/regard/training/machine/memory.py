@@ -1,7 +1,7 @@
 """Memory that stays: the C library keeps what a step frees, since the next step needs as much again.
 
 By default glibc gives large blocks back to the system at once. On a CPU every step then asks for hundreds of megabytes
-anew, page by page, and the system fills each page with zeros.
+again, page by page, and the system fills each page with zeros.
 """
 
 from __future__ import annotations

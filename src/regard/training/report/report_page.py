@@ -101,7 +101,7 @@ _CONTENTS = (
 
 
 def _in_short(summary: Summary) -> str:
-    """The numbers that everybody asks for first."""
+    """The most important numbers."""
     averaged = summary.scores.get("averaged") or next(iter(summary.scores.values()), {})
     tiles = [
         (figures.value(value, 1), figures.metric_title(name), "of 100, on held-out pairs")

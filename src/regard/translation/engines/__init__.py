@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from importlib import import_module
 from pkgutil import iter_modules
 
@@ -9,7 +10,10 @@ from regard.errors import SettingsError
 from regard.settings import nearest
 from regard.translation.engines.engine import Engine, EngineFile, Loaded
 
-__all__ = ["Engine", "EngineFile", "Loaded", "engines", "open_engine"]
+__all__ = ["Engine", "EngineFile", "Loaded", "Opener", "engines", "open_engine"]
+
+Opener = Callable[[Loaded], Engine]
+"""Opens an engine that is not a file of this folder, such as one that several requests share."""
 
 
 def engines() -> list[str]:
@@ -18,8 +22,10 @@ def engines() -> list[str]:
     return [name.replace("_", "-") for name in modules if hasattr(import_module(f"{__name__}.{name}"), "ENGINE")]
 
 
-def open_engine(name: str, loaded: Loaded) -> Engine:
+def open_engine(name: str | Opener, loaded: Loaded) -> Engine:
     """The engine of that name; `auto` is the one that suits this model and this machine best."""
+    if not isinstance(name, str):
+        return name(loaded)
     if name == "auto":
         files = sorted(map(_file, engines()), key=lambda file: -file.preference)
         opened = (file.open_if_it_suits(loaded) for file in files if file.preference)

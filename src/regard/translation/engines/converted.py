@@ -108,6 +108,7 @@ def build(
         opened_once = engine(new)
         verdict = compare(opened_once, fallback, tokenisers)
         _describe(new, verdict)
+    opened_once.folder = folder
     return opened_once, verdict
 
 

@@ -60,12 +60,24 @@ class CTranslate2Engine:
         threads: int | None = None,
     ) -> None:
         self.compute_type, self.fallback, self._positions = compute_type, fallback, positions
+        self.folder = folder  # may move later; opened from here again by `use_workers`
         cores = threads or torch.get_num_threads()
-        self._translator = library().Translator(
-            str(folder), device="cpu", compute_type=compute_type, inter_threads=1, intra_threads=cores
-        )
+        self._translator = self._opened(workers=1, threads=cores)
         self._source = tokens(tokenisers.source)
         self._target = {name: number for number, name in enumerate(tokens(tokenisers.target))}
+
+    def _opened(self, *, workers: int, threads: int) -> Any:
+        return library().Translator(
+            str(self.folder),
+            device="cpu",
+            compute_type=self.compute_type,
+            inter_threads=workers,
+            intra_threads=threads,
+        )
+
+    def use_workers(self, count: int) -> None:
+        """From now on, so many searches run at once, on one core each; call this before the first search."""
+        self._translator = self._opened(workers=count, threads=1)
 
     def supports(self, settings: SearchSettings, requests: Sequence[Request] = ()) -> bool:
         """Whether CTranslate2 searches all of this as our own search does.

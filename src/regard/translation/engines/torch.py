@@ -29,6 +29,7 @@ from regard.translation.engines.engine import Decoding, EngineFile, Loaded, plai
 from regard.translation.engines.ensemble import Ensemble, in_place
 
 _CPU_TOKENS = 16384  # source tokens, padding included, for all hypotheses together
+_OPEN_LENGTH = 64  # source tokens of a sentence, for which a session that stays open has places
 _SIMILAR = 1.5  # a sentence is at most so many times as long as others of its group
 _GPU_ROWS = 8192  # hypotheses of a model in half precision that are searched together, if memory is plenty
 _PLENTY = 128 << 30  # bytes
@@ -38,6 +39,14 @@ _GPU_SHARE = 1 / 8  # of the places is filled at a time
 _MOST_BENCHES = 4  # kept at a time; with a base model in float32 each takes about 9 GB
 
 Found = Iterator[tuple[int, Result]]
+
+
+class SessionKind(NamedTuple):
+    """What the sentences of a session have in common."""
+
+    settings: SearchSettings
+    length: int  # that sources are padded to; 0: each step fits its sentences
+    plain: bool  # whether requests must have no prefix and no phrases
 
 
 class TorchEngine:
@@ -73,6 +82,32 @@ class TorchEngine:
             results = (self._on_a_gpu if self.device.type == "cuda" else self._on_a_cpu)(ended, asked, search)
             found = dict(results)
         return [found[number] for number in range(len(sentences))]
+
+    def kind_of_session(self, sentence: Sequence[int], settings: SearchSettings, request: Request) -> SessionKind:
+        """Which sentences can be searched in one session: all of the same kind."""
+        if self.device.type != "cuda":
+            return SessionKind(settings, 0, True)
+        return SessionKind(settings, _padded(len(sentence) + 1), request.is_plain)
+
+    def open_session(self, kind: SessionKind) -> Session:
+        """A session that is kept open for requests that come one by one; hold `lock` at each of its steps.
+
+        Sources are submitted with their end. Nothing else may search with this engine meanwhile.
+        """
+        search = build(
+            kind.settings, begin=self.tokenisers.target.begin, end=self.tokenisers.target.end, device=self.device
+        )
+        if self.device.type != "cuda":
+            board = StateBoard(self.model.step, partial(self._started, search.width), device=self.device)
+            places = max(_FEWEST, _CPU_TOKENS // search.width // _OPEN_LENGTH)
+            return Session(board, search, places=places, free=0)
+        bench = self._bench(kind.length, search, plain=kind.plain)
+        return Session(bench.board, bench.search, places=bench.places, free=_GPU_SHARE, fixed=True, room=bench.room)
+
+    def forget_session(self, kind: SessionKind) -> None:
+        """Frees what a session has left on the device, after an error in one of its steps."""
+        self.benches.pop((kind.length, kind.settings), None)
+        self._free_memory()
 
     def _on_a_cpu(self, sentences: list[list[int]], requests: Sequence[Request], search: Search) -> Found:
         """Groups of similar length, the longest first; in each, waiting sentences take the places of finished ones."""
@@ -128,12 +163,15 @@ class TorchEngine:
             raise
 
     def _after_freeing_memory(self, search: Search) -> Search:
-        """Drops all benches, since memory is short. Gives the same search anew: the old one may hold sentences."""
+        """Drops all benches, since memory is short. Returns a new search: the old one may hold sentences."""
         self.benches.clear()
+        self._free_memory()
+        return build(search.settings, begin=search.begin, end=search.end, device=self.device)
+
+    def _free_memory(self) -> None:
         gc.collect()
         if self.device.type == "cuda":
             torch.cuda.empty_cache()
-        return build(search.settings, begin=search.begin, end=search.end, device=self.device)
 
     def _entering(self, width: int, group: int, length: int, sentences: Sequence[Sequence[int]]) -> Any:
         """The state of some sentences, encoded in a group of always the same size."""

@@ -1,0 +1,161 @@
+"""The server under load: alone, beside the bare engine, and beside the real LibreTranslate with the same model.
+
+    python benchmarks/serving.py alone --model en-de --engine ctranslate2
+        latency and sentences/s with 1, 8, 64 and 256 clients, and what is lost between the bare engine and HTTP
+    python benchmarks/serving.py beside --libretranslate VENV/bin/python
+        arrays of 40, and 32 clients with single sentences, in alternating rounds
+    python benchmarks/serving.py arrays --model FOLDER --device cuda
+        sentences/s in arrays of 32
+
+Sentences are lines of a file, or made up of the words of one; the load generator runs on the same machine.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from statistics import median
+
+from serving_parts.libretranslate_peer import start_libretranslate
+from serving_parts.load import Load, Measured, free_port, wait_for
+
+_CLIENTS = (1, 8, 64, 256)
+_ARRAY, _SINGLE_CLIENTS = 40, 32
+
+
+def main() -> None:
+    options = _options()
+    texts = _texts(options)
+    if options.what == "beside":
+        _beside(options, texts)
+    elif options.what == "arrays":
+        _arrays(options, texts)
+    else:
+        _alone(options, texts)
+
+
+def _alone(options: argparse.Namespace, texts: list[str]) -> None:
+    bare = 0.0 if options.device == "cuda" else _bare(options, texts)
+    print(f"bare engine: {bare:.1f} sentences/s")
+    with _Regard(options, [options.model]) as port:
+        for clients in options.clients or _CLIENTS:
+            load = Load(port, texts, source=options.source, target=options.target, size=1)
+            load.run(clients=min(clients, 8), seconds=2)
+            found = load.run(clients=clients, seconds=options.seconds)
+            lost = f", {100 * (1 - found.rate / bare):.0f}% lost to HTTP" if bare else ""
+            print(f"{clients:4d} clients: {found}{lost}", flush=True)
+
+
+def _bare(options: argparse.Namespace, texts: list[str]) -> float:
+    """Sentences/s of a Translator that has all of them at once, in a process of its own."""
+    code = (
+        "import sys, json, time, regard\n"
+        "model, engine, device, seconds = json.loads(sys.argv[1])\n"
+        "texts = json.loads(sys.stdin.read())\n"
+        "translator = regard.load(model, engine=engine, device=device)\n"
+        "translator.translate(texts[:64])\n"
+        "began, count = time.monotonic(), 0\n"
+        "while time.monotonic() < began + seconds:\n"
+        "    translator.translate(texts[:256]); count += len(texts[:256])\n"
+        "print(count / (time.monotonic() - began))\n"
+    )
+    given = json.dumps([options.model, options.engine, options.device, options.seconds])
+    found = subprocess.run(
+        [sys.executable, "-c", code, given], input=json.dumps(texts), capture_output=True, text=True, check=True
+    )
+    return float(found.stdout)
+
+
+def _arrays(options: argparse.Namespace, texts: list[str]) -> None:
+    with _Regard(options, [options.model]) as port:
+        load = Load(port, texts, source=options.source, target=options.target, size=options.size)
+        for clients in options.clients or (1, 16, 64):
+            load.run(clients=clients, seconds=3)
+            print(
+                f"{clients:4d} clients, arrays of {options.size}: {load.run(clients=clients, seconds=options.seconds)}"
+            )
+
+
+def _beside(options: argparse.Namespace, texts: list[str]) -> None:
+    with tempfile.TemporaryDirectory() as place:
+        folder = Path(options.folder or place)
+        port = free_port()
+        peer = start_libretranslate(options.libretranslate, ["en-de", "de-en"], folder, port)
+        try:
+            wait_for(port, seconds=120)
+            with _Regard(options, ["en-de", "de-en"]) as own:
+                _rounds(options, texts, {"LibreTranslate": port, "Regard": own})
+        finally:
+            peer.terminate()
+            peer.wait()
+
+
+def _rounds(options: argparse.Namespace, texts: list[str], ports: dict[str, int]) -> None:
+    for clients, size in ((1, _ARRAY), (_SINGLE_CLIENTS, 1)):
+        found: dict[str, list[Measured]] = {name: [] for name in ports}
+        for turn in range(options.rounds + 1):
+            for name, port in ports.items():
+                load = Load(port, texts, source="en", target="de", size=size)
+                measured = load.run(clients=clients, seconds=3 if turn == 0 else options.seconds)
+                if turn:
+                    found[name].append(measured)
+                    print(f"{clients} clients, arrays of {size}, round {turn}, {name}: {measured}", flush=True)
+        rates = {name: median(one.rate for one in some) for name, some in found.items()}
+        slowest = {name: median(one.percentile(95) for one in some) for name, some in found.items()}
+        times = rates["Regard"] / rates["LibreTranslate"]
+        print(f"{clients} clients, arrays of {size}: {times:.1f} times the sentences/s; p95 {slowest}", flush=True)
+
+
+class _Regard:
+    """The server as a process."""
+
+    def __init__(self, options: argparse.Namespace, models: list[str]) -> None:
+        self._port = free_port()
+        command = [sys.executable, "-m", "regard", "serve", *models, "--port", str(self._port)]
+        command += ["--engine", options.engine, "--max-requests", "1024"]
+        self._command = [*command, "--device", options.device] if options.device else command
+
+    def __enter__(self) -> int:
+        self._log = tempfile.TemporaryFile()
+        self._process = subprocess.Popen(self._command, stderr=self._log)
+        wait_for(self._port, seconds=180)
+        return self._port
+
+    def __exit__(self, *_: object) -> None:
+        self._process.terminate()
+        self._process.wait()
+
+
+def _texts(options: argparse.Namespace) -> list[str]:
+    lines = options.texts.read_text(encoding="utf-8").splitlines()
+    chosen = [line.strip() for line in lines if 3 <= len(line.split()) <= 40]
+    random.Random(1).shuffle(chosen)  # noqa: S311
+    return chosen[: options.sentences]
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("what", choices=["alone", "beside", "arrays"])
+    parser.add_argument("--texts", type=Path, required=True, help="sentences, one a line")
+    parser.add_argument("--sentences", type=int, default=2000)
+    parser.add_argument("--model", default="en-de")
+    parser.add_argument("--source", default="en")
+    parser.add_argument("--target", default="de")
+    parser.add_argument("--engine", default="ctranslate2")
+    parser.add_argument("--device")
+    parser.add_argument("--seconds", type=float, default=20)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--size", type=int, default=32, help="texts of an array")
+    parser.add_argument("--clients", type=int, action="append")
+    parser.add_argument("--libretranslate", type=Path, help="the Python of an environment with LibreTranslate")
+    parser.add_argument("--folder", type=Path, help="where its packages are kept")
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""Parts of recipes/corpus_en_de.py."""

@@ -1,0 +1,322 @@
+"""Threads that search what waits: in a session that newcomers join at the next step, or in small windows.
+
+Our own engine searches in a session. CTranslate2 searches a batch to its end, so it gets small windows of sentences of
+similar length, and as many of them at once as there are cores: a sentence waits for no longer one than itself.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from math import ceil
+from threading import Condition, Thread
+from typing import NamedTuple, Protocol
+
+import torch
+
+from regard.errors import RegardError
+from regard.search import Result, SearchSettings, Session
+from regard.serve.calls import Item, Turns
+from regard.translation.engines.ctranslate2 import CTranslate2Engine
+from regard.translation.engines.engine import Engine
+from regard.translation.engines.torch import SessionKind, TorchEngine
+
+_MOST_TOKENS = 16384  # of the sources in sessions on a CPU
+_WINDOW = 32  # sentences; larger windows are hardly faster, and newcomers wait longer for them
+_FEWEST = 8
+_WINDOW_TOKENS = 1024  # of the sources in a window, padding included
+_SIMILAR, _APART = 2.0, 8  # a sentence of a window is at most so many times, or so many tokens, longer than its first
+_LINGER = 0.04  # of the time of its last window, a worker waits for as many sentences as that had
+
+Seen = Callable[[int, int], None]  # so many sentences were searched together, and so many tokens found in them
+
+
+class Lane(Protocol):
+    """What sentences are given to."""
+
+    def put(self, items: Sequence[Item]) -> None:
+        """They are searched as soon as there is a place for them."""
+
+    def close(self) -> None:
+        """Ends its threads once nothing waits."""
+
+    @property
+    def waiting(self) -> int:
+        """How many sentences have no place yet."""
+        ...
+
+
+class _Threads:
+    """Threads that take items from the same turns. They end when there are none and the lane is closed.
+
+    Items that come later start them again: a request that began before a reload ends with the models it began with.
+    """
+
+    def __init__(self, work: Callable[[], None], count: int) -> None:
+        self.turns, self.changed = Turns(), Condition()
+        self._closed, self._count, self._work, self._alive = False, count, work, 0
+
+    def put(self, items: Sequence[Item]) -> None:
+        with self.changed:
+            self.turns.put(items)
+            while self._alive < self._count:
+                self._alive += 1
+                Thread(target=self._work, name="search", daemon=True).start()
+            self.changed.notify_all()
+
+    def close(self) -> None:
+        with self.changed:
+            self._closed = True
+            self.changed.notify_all()
+
+    @property
+    def waiting(self) -> int:
+        with self.changed:
+            return len(self.turns)
+
+    def wait(self) -> bool:
+        """Waits for items, holding `changed`; False where none will come, and the thread must end."""
+        while not self.turns and not self._closed:
+            self.changed.wait()
+        if not self.turns:
+            self._alive -= 1
+        return bool(self.turns)
+
+
+class SessionLane:
+    """A thread that moves all sentences one token on at a time, in as many sessions as there are kinds of them."""
+
+    def __init__(self, engine: TorchEngine, seen: Seen) -> None:
+        self._engine, self._seen = engine, seen
+        self._threads = _Threads(self._run, 1)
+        self._sessions: dict[SessionKind, Session] = {}
+        self._running: dict[int, tuple[SessionKind, Item]] = {}
+        self._tokens = self._last_key = 0
+        self.put, self.close = self._threads.put, self._threads.close
+
+    @property
+    def waiting(self) -> int:
+        """How many sentences have no place yet."""
+        return self._threads.waiting
+
+    def _run(self) -> None:
+        while self._go_on():
+            for kind in list(self._sessions):
+                try:
+                    with self._engine.lock, torch.no_grad():
+                        self._admit(kind)
+                        self._step(kind)
+                except Exception as error:  # noqa: BLE001 it goes to the requests whose sentences these are
+                    self._fail(kind, error)
+
+    def _go_on(self) -> bool:
+        """Opens sessions for what waits; waits where there is nothing at all."""
+        with self._threads.changed:
+            if not self._running and not self._threads.wait():
+                return False
+            kinds = {self._kind(item) for item in self._threads.turns.heads()}
+        for kind in kinds - set(self._sessions):
+            with self._engine.lock:
+                self._sessions[kind] = self._engine.open_session(kind)
+        return True
+
+    def _kind(self, item: Item) -> SessionKind:
+        return self._engine.kind_of_session(item.ids, item.settings, item.request)
+
+    def _admit(self, kind: SessionKind) -> None:
+        session = self._sessions[kind]
+        for key, (own, item) in list(self._running.items()):
+            if own == kind and item.call.is_over:
+                session.cancel(key)
+                self._leave(key)
+        room = session.vacancies
+        with self._threads.changed:
+            items = self._threads.turns.take(room, lambda item: self._kind(item) == kind and self._fits(item))
+        for item in items:
+            self._last_key += 1
+            self._running[self._last_key] = kind, item
+            self._tokens += len(item.ids) + 1
+            session.submit(self._last_key, [*item.ids, self._engine.tokenisers.source.end], item.request)
+
+    def _fits(self, item: Item) -> bool:
+        """Whether there is memory for it; sessions with fixed places have theirs already."""
+        fixed = self._kind(item).length > 0
+        return not self._running or fixed or self._tokens + len(item.ids) < _MOST_TOKENS
+
+    def _step(self, kind: SessionKind) -> None:
+        session = self._sessions[kind]
+        if session.is_idle:
+            del self._sessions[kind]
+            return
+        together = sum(own == kind for own, _ in self._running.values())
+        found = session.step()
+        if found:
+            self._seen(together, sum(len(result.hypotheses[0].ids) + 1 for _, result in found))
+        for key, result in found:
+            item = self._leave(key)
+            if item is not None:
+                item.call.put(item.number, result)
+
+    def _leave(self, key: object) -> Item | None:
+        assert isinstance(key, int)
+        _, item = self._running.pop(key, (None, None))
+        self._tokens -= len(item.ids) + 1 if item else 0
+        return item
+
+    def _fail(self, kind: SessionKind, error: Exception) -> None:
+        """The sentences of a session that broke; a request that has one of them ends with the error."""
+        self._sessions.pop(kind, None)
+        with self._engine.lock:
+            self._engine.forget_session(kind)
+        for key in [key for key, (own, _) in self._running.items() if own == kind]:
+            item = self._leave(key)
+            if item is not None:
+                item.call.fail(_told(error))
+
+
+def _told(error: Exception) -> Exception:
+    if isinstance(error, torch.cuda.OutOfMemoryError):
+        return RegardError("the GPU has not enough memory for these texts.\n  Send fewer or shorter texts.")
+    return error
+
+
+class WindowLane:
+    """Threads that search small windows of similar length, each to its end."""
+
+    def __init__(self, search: Searches, *, workers: int, seen: Seen) -> None:
+        self._search, self._workers, self._seen = search, workers, seen
+        self._threads = _Threads(self._run, workers)
+        self.put, self.close = self._threads.put, self._threads.close
+
+    @property
+    def waiting(self) -> int:
+        """How many sentences have no place yet."""
+        return self._threads.waiting
+
+    def _run(self) -> None:
+        last = _Last(0, 0.0)
+        while items := self._window(last):
+            began = time.monotonic()
+            try:
+                found = self._search(items)
+            except Exception as error:  # noqa: BLE001 it goes to the requests whose sentences these are
+                for item in items:
+                    item.call.fail(error)
+                continue
+            last = _Last(len(items), time.monotonic() - began)
+            self._seen(len(items), sum(len(result.hypotheses[0].ids) + 1 for result in found.values()))
+            for number, result in found.items():
+                items[number].call.put(items[number].number, result)
+
+    def _window(self, last: _Last) -> list[Item]:
+        """The next window: its first sentence is the one whose turn it is, and the workers share what waits.
+
+        Clients that were just answered send their next sentences within milliseconds. A worker that does not wait for
+        them searches one, and the next worker few; larger windows are up to twice as fast.
+        """
+        threads, end = self._threads, time.monotonic() + _LINGER * last.seconds
+        while True:
+            with threads.changed:
+                if not threads.wait():
+                    return []
+                while len(threads.turns) < last.sentences and (left := end - time.monotonic()) > 0:
+                    threads.changed.wait(left)
+                share = ceil(threads.turns.tokens / self._workers)
+                items = threads.turns.take(_WINDOW, _Similar(share))
+            if items:
+                return items
+
+
+class _Last(NamedTuple):
+    """The last window of a worker."""
+
+    sentences: int
+    seconds: float
+
+
+class _Similar:
+    """Whether a sentence may join the window that the first one opened, whose share of the tokens is given."""
+
+    def __init__(self, share: int) -> None:
+        self._share, self._first = share, None
+        self._longest = self._count = self._tokens = 0
+
+    _first: Item | None
+
+    def __call__(self, item: Item) -> bool:
+        length = len(item.ids) + 1
+        if self._first is not None and not self._joins(item, length, len(self._first.ids) + 1):
+            return False
+        self._first = self._first or item
+        self._longest, self._count, self._tokens = max(self._longest, length), self._count + 1, self._tokens + length
+        return True
+
+    def _joins(self, item: Item, length: int, first: int) -> bool:
+        assert self._first is not None
+        if self._tokens >= self._share and self._count >= _FEWEST:
+            return False
+        shorter, longer = sorted([length, first])
+        similar = longer <= max(shorter * _SIMILAR, shorter + _APART)
+        padded = max(self._longest, length) * (self._count + 1)
+        return similar and padded <= _WINDOW_TOKENS and item.settings == self._first.settings
+
+
+class Searches(Protocol):
+    """What a window lane does with a window: sentences of one setting."""
+
+    def __call__(self, items: Sequence[Item]) -> dict[int, Result]:
+        """The results, by the numbers of the items; those left out have been given to another lane."""
+        ...
+
+
+def lane_for(engine: Engine, *, workers: int, seen: Seen) -> Lane:
+    """The lane that suits an engine."""
+    if isinstance(engine, TorchEngine):
+        return SessionLane(engine, seen)
+    if isinstance(engine, CTranslate2Engine):
+        return _Converted(engine, workers=workers, seen=seen)
+    return WindowLane(_whole(engine), workers=1, seen=seen)
+
+
+def _whole(engine: Engine) -> Searches:
+    def search(items: Sequence[Item]) -> dict[int, Result]:
+        requests = [item.request for item in items]
+        return dict(enumerate(engine.search([item.ids for item in items], items[0].settings, requests=requests)))
+
+    return search
+
+
+class _Converted:
+    """CTranslate2 in windows; what it leaves to our own engine joins a session of that."""
+
+    def __init__(self, engine: CTranslate2Engine, *, workers: int, seen: Seen) -> None:
+        self._engine = engine
+        engine.use_workers(workers)
+        self._windows = WindowLane(self._attempt, workers=workers, seen=seen)
+        self._others = lane_for(engine.fallback, workers=workers, seen=seen)
+
+    def put(self, items: Sequence[Item]) -> None:
+        """Each goes to the engine that searches it."""
+        ours = [item for item in items if not self._engine.supports(item.settings, [item.request])]
+        theirs = [item for item in items if self._engine.supports(item.settings, [item.request])]
+        for lane, some in ((self._others, ours), (self._windows, theirs)):
+            if some:
+                lane.put(some)
+
+    def close(self) -> None:
+        """Ends the threads of both."""
+        self._windows.close()
+        self._others.close()
+
+    @property
+    def waiting(self) -> int:
+        """How many sentences have no place yet."""
+        return self._windows.waiting + self._others.waiting
+
+    def _attempt(self, items: Sequence[Item]) -> dict[int, Result]:
+        settings: SearchSettings = items[0].settings
+        found = self._engine.attempt([item.ids for item in items], settings, requests=[item.request for item in items])
+        left = [item for number, item in enumerate(items) if number not in found]
+        if left:
+            self._others.put(left)
+        return found

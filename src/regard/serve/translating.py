@@ -1,0 +1,188 @@
+"""What a request for translations comes down to: texts, the model for each, and what the Translator says."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from regard.search import SearchSettings
+from regard.serve.answers import ApiError
+from regard.serve.catalogue import Catalogue, Served, language_name
+from regard.serve.detection import Detected, detect
+from regard.serve.hypertext import text_of_html, translated_html
+from regard.translation.translation import Translation
+
+AUTO = "auto"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """How all texts of a request are translated."""
+
+    search: SearchSettings = field(default_factory=SearchSettings)
+    alignment: bool = False
+    logprobs: bool = False
+    glossary: Mapping[str, str] | None = None
+    prefix: str = ""
+    html: bool = False
+    without: str = ""  # heads that are switched off: encoder.2.5,decoder-source.0.1
+
+
+@dataclass(frozen=True, kw_only=True)
+class Chosen:
+    """A text, its language, and the model for it; none where it is in the target language already."""
+
+    text: str
+    detected: Detected
+    model: Served | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Outcome:
+    """The translation of one text."""
+
+    chosen: Chosen
+    text: str
+    alternatives: tuple[str, ...] = ()  # without the best
+    translation: Translation | None = None  # unless it is HTML, or was left as it is
+
+    @property
+    def confidence(self) -> float | None:
+        """How sure the Translator is, where it says so."""
+        found: Any = getattr(self.translation, "confidence", None)
+        return found if isinstance(found, float) else None
+
+    @property
+    def findings(self) -> list[Any]:
+        """What the Translator's checks found, as plain values."""
+        found: Any = getattr(self.translation, "findings", ())
+        return [vars(one) if hasattr(one, "__dict__") else one for one in found]
+
+
+def choose(
+    catalogue: Catalogue,
+    texts: Sequence[str],
+    source: str,
+    target: str,
+    model: str | None = None,
+    *,
+    html: bool = False,
+) -> list[Chosen]:
+    """The model for each text; the language of each text is its own if the source is `auto`."""
+    if model:
+        named = catalogue.named(model)
+        if source not in (AUTO, named.source) or target not in ("", named.target):
+            raise ApiError(
+                400, f"The model {model} translates from {named.source} into {named.target}; give these languages"
+            )
+        return [Chosen(text=text, detected=Detected(named.source, 100.0), model=named) for text in texts]
+    for code in (source, target):
+        if code not in (*catalogue.languages, AUTO) or (code == AUTO and code == target):
+            raise ApiError(400, f"{code} is not supported")
+    candidates = [code for code in catalogue.sources if catalogue.find(code, target)]
+    if source == AUTO and not candidates:
+        raise ApiError(400, f"{target} is not supported")
+    chosen = []
+    for text in texts:
+        found = _detected(text, [*candidates, target], html=html) if source == AUTO else Detected(source, 100.0)
+        served = catalogue.find(found.language, target)
+        if served is None and found.language != target:
+            raise ApiError(
+                400,
+                f"{language_name(target)} ({target}) is not available as a target language "
+                f"from {language_name(source)} ({source})",
+            )
+        chosen.append(Chosen(text=text, detected=found, model=served if found.language != target else None))
+    return chosen
+
+
+def _detected(text: str, languages: Sequence[str], *, html: bool) -> Detected:
+    return detect(text_of_html(text) if html else text, languages)[0]
+
+
+def translated(chosen: Sequence[Chosen], options: Options) -> list[Outcome]:
+    """The translation of each text, in order; those of one model together."""
+    outcomes: dict[int, Outcome] = {}
+    groups: dict[str, list[int]] = {}
+    for number, one in enumerate(chosen):
+        if one.model is None or not _has_letters(one.text):
+            outcomes[number] = Outcome(chosen=one, text=one.text)
+        else:
+            groups.setdefault(one.model.name, []).append(number)
+    way = _of_html if options.html else _without_heads if options.without else _of_text
+    for numbers in groups.values():
+        found = way([chosen[number] for number in numbers], options)
+        outcomes |= zip(numbers, found, strict=True)
+    return [outcomes[number] for number in range(len(chosen))]
+
+
+def _has_letters(text: str) -> bool:
+    """Whether there is something to translate: neither white space nor emoji alone."""
+    return any(map(str.isalnum, text))
+
+
+def _of_text(chosen: Sequence[Chosen], options: Options) -> list[Outcome]:
+    found = _said([one.text for one in chosen], _model(chosen), options)
+    return [
+        Outcome(chosen=one, text=each.text, alternatives=_others(each), translation=each)
+        for one, each in zip(chosen, found, strict=True)
+    ]
+
+
+def _said(texts: Sequence[str], model: Served, options: Options) -> list[Translation]:
+    return model.translator.translate(
+        list(texts),
+        search=options.search,
+        alignment=options.alignment,
+        logprobs=options.logprobs,
+        glossary=options.glossary,
+        prefix=options.prefix,
+    )
+
+
+def _others(translation: Translation) -> tuple[str, ...]:
+    texts = dict.fromkeys(other.text for other in translation.alternatives)
+    return tuple(text for text in texts if text != translation.text)
+
+
+def _of_html(chosen: Sequence[Chosen], options: Options) -> list[Outcome]:
+    """Alternative n of a page has alternative n of each of its segments."""
+    model = _model(chosen)
+    known: dict[str, Translation] = {}
+
+    def say(rank: int) -> Callable[[Sequence[str]], list[str]]:
+        def translate(texts: Sequence[str]) -> list[str]:
+            new = [text for text in dict.fromkeys(texts) if text not in known]
+            known.update(zip(new, _said(new, model, options) if new else [], strict=True))
+            return [_ranked(known[text], rank) for text in texts]
+
+        return translate
+
+    outcomes = []
+    for one in chosen:
+        pages = [translated_html(one.text, say(rank)) for rank in range(options.search.n_best)]
+        others = tuple(page for page in dict.fromkeys(pages[1:]) if page != pages[0])
+        outcomes.append(Outcome(chosen=one, text=pages[0], alternatives=others))
+    return outcomes
+
+
+def _ranked(translation: Translation, rank: int) -> str:
+    texts = [translation.text, *_others(translation)]
+    return texts[min(rank, len(texts) - 1)]
+
+
+def _without_heads(chosen: Sequence[Chosen], options: Options) -> list[Outcome]:
+    """Each text as one sentence, by the model without some heads."""
+    translator = _model(chosen).translator
+    outcomes = []
+    for one in chosen:
+        seen = translator.look(one.text, without=options.without, beam_size=options.search.beam_size)
+        outcomes.append(Outcome(chosen=one, text=seen.translation))
+    return outcomes
+
+
+def _model(chosen: Sequence[Chosen]) -> Served:
+    model = chosen[0].model
+    assert model is not None
+    return model
