@@ -53,12 +53,17 @@ def tokenizer_json(file: SubwordFile, names: Sequence[str], *, identity: bool) -
 
 
 def _can_be_written(file: SubwordFile, names: Sequence[str]) -> bool:
-    """Whether pieces begin with their spaces, all have ids, and the algorithm has a counterpart."""
+    """Whether pieces begin with their spaces, all have ids, and the algorithm has a counterpart.
+
+    Unknown characters side by side are one token without bytes, so the text `</s>` must not be cut: see `_cuts`.
+    """
     found = [piece for piece in file.pieces if piece.is_found_in_text]
     usual = file.adds_a_space and not file.space_follows and not any(SPACE in piece.text[1:] for piece in found)
     listed = {piece.text for piece in found} <= set(names)
     protects = any(piece.type == Type.USER_DEFINED for piece in found)
-    return usual and listed and (file.algorithm == "unigram" or (file.algorithm == "bpe" and not protects))
+    tells_names_apart = file.byte_fallback or any(piece.text == _BRACKET for piece in found)
+    known = file.algorithm == "unigram" or (file.algorithm == "bpe" and not protects)
+    return usual and listed and known and tells_names_apart
 
 
 def _added(token: int, name: str) -> dict[str, Any]:
