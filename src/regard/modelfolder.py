@@ -134,10 +134,16 @@ def load(model: str | Path, *, device: torch.device | str = "cpu") -> ModelFolde
     kind = models.architecture(description.architecture).settings
     settings = kind.read(description.settings, where=str(folder / DESCRIPTION))
     weights = _read_weights(contents.pop(WEIGHTS), folder / WEIGHTS)
-    with _NoLargerThan(weights, folder / WEIGHTS):
-        built = models.build(description.architecture, settings)
-    _fill(built, weights, folder / WEIGHTS)
+    built = filled(description.architecture, settings, weights, folder / WEIGHTS)
     return ModelFolder(built.to(device).eval(), description, _of_tokeniser(contents), _read_card(folder))
+
+
+def filled(architecture: str, settings: Settings, weights: Mapping[str, Tensor], path: Path) -> Model[Any, Any]:
+    """A model with these weights, which were read from `path`; the settings must fit them exactly."""
+    with _NoLargerThan(weights, path):
+        built = models.build(architecture, settings)
+    _fill(built, weights, path)
+    return built
 
 
 def read_description(model: str | Path) -> Description:

@@ -30,7 +30,7 @@ _NO_FAST = "This tokeniser has no exact counterpart among fast tokenisers, so th
 
 def hub_card(description: Description, card: str, *, name: str, fast: bool) -> str:
     """README.md, for the hub and for people."""
-    own = _HEADER.sub("", card)
+    own = without_header(card)
     title = own if own.startswith("# ") else f"# {name}\n\n{own}"
     heading, _, rest = title.partition("\n")
     return (
@@ -39,6 +39,11 @@ def hub_card(description: Description, card: str, *, name: str, fast: bool) -> s
         "For the slow tokeniser, bring text into Unicode NFC with single spaces first. "
         f"Regard opens this folder with `regard.load`, and `regard import` makes a model folder of it.\n{rest}"
     )
+
+
+def without_header(card: str) -> str:
+    """The card for people."""
+    return _HEADER.sub("", card)
 
 
 def header(description: Description) -> str:

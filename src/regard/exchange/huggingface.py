@@ -1,4 +1,4 @@
-"""To Hugging Face: a MarianMTModel folder that `transformers` opens offline, with its tokeniser and generation settings.
+"""To Hugging Face: a MarianMTModel folder that `transformers` opens offline, with tokenisers and generation settings.
 
 Marian is the paper's Transformer after Junczys-Dowmunt et al. (2018), the format of all models of OPUS-MT. It has
 normalisation after each sub-layer, sinusoids, heads of d_model / heads, and SentencePiece. A model that departs from

@@ -52,9 +52,9 @@ def marian_name(name: str) -> str:
     return f"model.{found[1]}.{_PARTS[found[2]]}.{found[3]}"
 
 
-def layer_names(settings: TransformerSettings) -> list[str]:
+def layer_names(encoder_layers: int, decoder_layers: int) -> list[str]:
     """The weights of all layers, with attention's biases."""
-    stacks = (("encoder", settings.encoder_layers), ("decoder", settings.decoder_layers))
+    stacks = (("encoder", encoder_layers), ("decoder", decoder_layers))
     return [
         f"{stack}.layers.{layer}.{part}.{kind}"
         for stack, layers in stacks
@@ -93,7 +93,7 @@ def to_marian(
     if settings.positions == "interleaved":
         weights = in_halves(weights, settings.d_model)
     found: dict[str, Tensor] = {}
-    for name in layer_names(settings):
+    for name in layer_names(settings.encoder_layers, settings.decoder_layers):
         weight = weights.get(name)
         width = settings.d_model  # of attention's biases, where Regard has none
         found[marian_name(name)] = torch.zeros(width) if weight is None else weight

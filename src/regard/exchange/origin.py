@@ -24,6 +24,7 @@ from regard.tokens.pair import DESCRIPTION as TOKENISER
 FILE = "regard_origin.json"
 
 _FORMAT = 1
+_SUBWORDS = ".spm"
 
 
 class Origin(Settings):
@@ -31,7 +32,7 @@ class Origin(Settings):
 
     format: int
     description: dict[str, Any]  # of the model folder
-    tokeniser: str  # its description
+    tokeniser: dict[str, str]  # its files that the other format does not have as they are
     rows: dict[str, str]  # parameter -> the row of the padding token, as float32 in base64
     files: dict[str, str]  # name -> SHA-256
 
@@ -41,24 +42,30 @@ def written(loaded: ModelFolder, rows: Mapping[str, Tensor], files: Mapping[str,
     origin = Origin(
         format=_FORMAT,
         description=loaded.description.model_dump(mode="json"),
-        tokeniser=loaded.tokeniser[TOKENISER].decode(),
+        tokeniser={name: text.decode() for name, text in loaded.tokeniser.items() if not name.endswith(_SUBWORDS)},
         rows={name: _encoded(row) for name, row in rows.items()},
         files={name: sha256(content).hexdigest() for name, content in files.items()},
     )
     return (json.dumps(origin.table(), ensure_ascii=False, indent=2) + "\n").encode()
 
 
-def read(files: Mapping[str, bytes]) -> Origin | None:
-    """The origin of these files; None where they have none, or were changed since."""
+def read(files: Mapping[str, bytes], hashes: Mapping[str, str]) -> Origin | None:
+    """The origin of these files and of those with these hashes; None where one is missing or was changed since."""
     try:
         origin = Origin.read(json.loads(files[FILE]), where=FILE)
         Description.read(origin.description, where=FILE)
-    except (KeyError, ValueError, TypeError, SettingsError):
+    except (KeyError, ValueError, TypeError, RecursionError, SettingsError):
         return None
-    unchanged = all(
-        name in files and sha256(files[name]).hexdigest() == expected for name, expected in origin.files.items()
-    )
-    return origin if origin.format == _FORMAT and unchanged else None
+    found = {name: sha256(content).hexdigest() for name, content in files.items()} | dict(hashes)
+    unchanged = all(found.get(name) == expected for name, expected in origin.files.items())
+    return origin if origin.format == _FORMAT and unchanged and origin.files.keys() >= hashes.keys() else None
+
+
+def tokeniser(origin: Origin, *, source: bytes, target: bytes) -> dict[str, bytes]:
+    """The tokeniser's files, of which the other folder has those of SentencePiece."""
+    own = {name: text.encode() for name, text in origin.tokeniser.items()}
+    joint = '"tokeniser.spm"' in origin.tokeniser.get(TOKENISER, "")
+    return {**own, **({"tokeniser.spm": source} if joint else {"source.spm": source, "target.spm": target})}
 
 
 def row(origin: Origin, name: str, width: int) -> Tensor | None:

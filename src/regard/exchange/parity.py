@@ -9,6 +9,7 @@ int8, may differ more, and in some of the probes.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from random import Random
@@ -38,6 +39,7 @@ _SENTENCES = (
     "UPPER lower MiXeD 1234567890",
     "e\u0301 two  spaces\tand a tab ",
 )
+_BYTE = re.compile("<0x[0-9A-F]{2}>")  # random bytes are not text
 _EXACT = "float32"
 _TOLERANCE = 1e-3  # of logits, where weights are stored exactly
 _ROUNDED_TOLERANCE = 2.0  # where they are rounded ...
@@ -67,17 +69,21 @@ class Verdict(NamedTuple):
     probes: int = 0
     equal: int = 0
     ties: int = 0  # different, where the model finds two tokens about equally probable
+    rounded: bool = False  # whether weights are stored in fewer bits than they have
     unchecked: str = ""  # why
 
     def sentence(self) -> str:
         """For people: the card has it, and the command prints it."""
         if self.unchecked:
             return f"Not checked with {self.program}: {self.unchecked}."
-        rest = f" The other {self.probes - self.equal} differ within what rounding explains."
-        return (
+        told = (
             f"Checked with {self.program}: {self.equal} of {self.probes} probe sentences have the same greedy "
-            f"translation as in Regard.{rest if self.equal < self.probes else ''}"
+            "translation as in Regard."
         )
+        if self.equal == self.probes:
+            return told
+        why = "weights are rounded, and most probes are random words" if self.rounded else "two tokens are equally good"
+        return f"{told} {self.probes - self.equal} differ: {why}."
 
 
 def check(peer: Peer, folder: Path, loaded: ModelFolder, *, stored_as: str, unchecked: bool) -> Verdict:
@@ -101,7 +107,9 @@ def probes(tokenisers: Tokenisers) -> list[str]:
     """The sentences that are translated: the same for the same tokeniser."""
     draw, source = Random(0), tokenisers.source  # noqa: S311
     special = {source.begin, source.end, source.unknown}
-    words = [token for token in range(source.size) if token not in special]
+    pieces = enumerate(source.pieces(list(range(source.size))))
+    words = [token for token, piece in pieces if token not in special and not _BYTE.fullmatch(piece)]
+    words = words or [token for token in range(source.size) if token not in special]
     drawn = ([draw.choice(words) for _ in range(draw.randint(1, _LONGEST))] for _ in range(_RANDOM))
     texts = (source.normalise(source.decode(ids)) for ids in drawn)
     return [*_SENTENCES, *(text for text in texts if text and "\ufffd" not in text)]
@@ -132,7 +140,7 @@ def compared(
             different.append((text, tokenisers.target.decode(ours), tokenisers.target.decode(ids)))
     if len(different) > (0 if exact else _ROUNDED_SHARE * len(texts)):
         raise _different(program, *different[0])
-    return Verdict(program, len(texts), equal, ties)
+    return Verdict(program, len(texts), equal, ties, rounded=not exact)
 
 
 def translated(loaded: ModelFolder, tokenisers: Tokenisers, sources: Sequence[Sequence[int]]) -> list[list[int]]:

@@ -16,7 +16,8 @@ import torch
 from regard import modelfolder, models, shipped, tasks
 from regard.devices import device_for
 from regard.errors import ModelFolderError, SettingsError, TextError
-from regard.modelfolder import Description, ModelFolder
+from regard.exchange.importing import is_foreign, opened
+from regard.modelfolder import DEFAULT_TASK, Description, ModelFolder
 from regard.models.fast import fast_form
 from regard.search import SearchSettings
 from regard.tokens import Tokenisers
@@ -292,13 +293,13 @@ def _open_again(folders: list[Path], options: Mapping[str, Any]) -> Translator:
 
 def _load(folders: tuple[Path, ...], device: torch.device) -> Loaded:
     for folder in folders:
-        task = modelfolder.read_description(folder).task
+        task = DEFAULT_TASK if is_foreign(folder) else modelfolder.read_description(folder).task
         if not tasks.task(task).translates:
             raise ModelFolderError(
                 f"{folder}: this model was trained for the task {task!r}, so it does not translate.\n"
                 "  Give a model that was trained on sentence pairs."
             )
-    members = tuple(_fast(modelfolder.load(folder, device=device)) for folder in folders)
+    members = tuple(_fast(opened(folder, device=device)) for folder in folders)
     tokenisers = [_tokenisers(folder, member) for folder, member in zip(folders, members, strict=True)]
     for folder, member, own in zip(folders, members, tokenisers, strict=True):
         if own.hash != tokenisers[0].hash:

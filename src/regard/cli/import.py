@@ -1,0 +1,23 @@
+"""`regard import`: another program's model as a model folder."""
+# ruff: noqa: N999  the command is called import
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def command(
+    folder: Annotated[Path, typer.Argument(help="A Hugging Face folder of a Marian model, or a folder of Marian.")],
+    out: Annotated[Path, typer.Argument(help="The model folder to create.")],
+    source: Annotated[str | None, typer.Option(help="Source language code (default: from the folder).")] = None,
+    target: Annotated[str | None, typer.Option(help="Target language code (default: from the folder).")] = None,
+) -> None:
+    """Import a Marian or OPUS-MT model as a model folder. No code in the folder is executed."""
+    from regard.exchange.importing import import_model
+
+    import_model(folder, out, source=source, target=target)
+    size = sum(path.stat().st_size for path in out.rglob("*") if path.is_file())
+    typer.echo(f"{out}: {size / 1e6:,.1f} MB. Translate with: regard translate {out}")
