@@ -5,7 +5,8 @@
 
 The sentences are the first of Multi30k's test set of 2016. Equality is counted against Regard's own engine, in float32,
 without its guard against repetition, which a plain search lacks.
-Speeds are for greedy search, in sentences a second: "one by one" from the first 100 sentences, "in batches" from all.
+Speeds are for greedy search, in sentences a second of processor time, which other programs on the machine disturb less:
+"one by one" from the first 100 sentences, "in batches" from all.
 The rows of onnxruntime are a plain loop in Python (`regard.exchange.onnx.runtime`) from text to text, as Regard's
 are. Rounds alternate; medians. With --node-modules, transformers.js translates the first 100 sentences, too:
 npm install --ignore-scripts @huggingface/transformers
@@ -133,9 +134,9 @@ def compare(programs: dict[str, Program], texts: list[str], references: list[str
         for one_by_one in (True, False):
             chosen = texts[:FEW] if one_by_one else texts
             for name, program in programs.items():
-                began = time.perf_counter()
+                began = time.process_time()
                 program(chosen, one_by_one)
-                times[name][one_by_one].append(len(chosen) / (time.perf_counter() - began))
+                times[name][one_by_one].append(len(chosen) / (time.process_time() - began))
     table = Table("program", "equal in batches", "equal one by one", "BLEU", "one by one /s", "in batches /s")
     expected = found["Regard, torch"]
     for name in programs:
