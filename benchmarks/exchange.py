@@ -1,10 +1,12 @@
 """One model in several programs: whether all sentences come out the same, how large its files are, how fast they run.
 
-    REGARD_DATA=... python benchmarks/exchange.py [--model en-de] [--sentences 1000] [--rounds 1]
+    REGARD_DATA=... python benchmarks/exchange.py [--model en-de] [--sentences 1000] [--rounds 1] [--beam | --logits]
 
 Exports the model for each program, translates Multi30k's test set of 2016 by greedy search in float32 with one thread,
 from text to text in batches of 32 sentences of similar length, and compares with Regard's own translations. Then it
-imports the Hugging Face folder again and compares the weights bit by bit.
+imports the Hugging Face folder again and compares the weights bit by bit. `--beam` compares a beam of 4 in Regard and
+in `transformers` instead: without length penalty, and with the defaults of both. `--logits` compares their logits for
+the references.
 """
 
 from __future__ import annotations
@@ -17,14 +19,16 @@ import tempfile
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import torch
 
 import regard
 from regard import modelfolder
-from regard.exchange import ctranslate2, export, exporters, huggingface
+from regard.exchange import ctranslate2, export, exporters, hub_files, huggingface
 from regard.exchange.importing import opened
 from regard.search import SearchSettings
+from regard.tasks.translation import batch_of
 from regard.tokens import Tokenisers
 
 BATCH = 32
@@ -55,19 +59,19 @@ def in_batches(translate: Translate, texts: Sequence[str]) -> list[str]:
     return found
 
 
-def in_regard(model: str) -> Translate:
+def in_regard(model: str, **options: Any) -> Translate:
     translator = regard.load(model, engine="torch", device="cpu")
-    search = SearchSettings(method="greedy", repetition_cycle=0)
+    search = SearchSettings(**({"method": "greedy", "repetition_cycle": 0} | options))
     return lambda texts: [found.text for found in translator.translate(list(texts), search=search)]
 
 
-def in_transformers(folder: Path) -> Translate:
+def in_transformers(folder: Path, **options: Any) -> Translate:
     tokenizer, model = huggingface.opened(folder)
 
     def translate(texts: Sequence[str]) -> list[str]:
         batch = tokenizer(list(texts), return_tensors="pt", padding=True)
         with torch.no_grad():
-            found = model.generate(**batch, num_beams=1, do_sample=False)
+            found = model.generate(**batch, **({"num_beams": 1} | options))
         decoded: list[str] = tokenizer.batch_decode(found, skip_special_tokens=True)
         return decoded
 
@@ -98,11 +102,20 @@ def main() -> None:
     arguments.add_argument("--model", default="en-de")
     arguments.add_argument("--sentences", type=int, default=1000)
     arguments.add_argument("--rounds", type=int, default=1)
+    arguments.add_argument("--beam", action="store_true")
+    arguments.add_argument("--logits", action="store_true")
     options = arguments.parse_args()
     torch.set_num_threads(1)
     data = Path(os.environ["REGARD_DATA"]) / "multi30k" / "test_2016_flickr.en.gz"
     texts = gzip.decompress(data.read_bytes()).decode().splitlines()[: options.sentences]
     with tempfile.TemporaryDirectory() as temporary:
+        if options.beam:
+            compare_beams(options.model, Path(temporary) / "huggingface", texts)
+            return
+        if options.logits:
+            references = data.with_name("test_2016_flickr.de.gz").read_bytes()
+            compare_logits(options.model, Path(temporary), texts, gzip.decompress(references).decode().splitlines())
+            return
         folders = {}
         for name, kind in EXPORTS:
             if name not in exporters():
@@ -133,6 +146,44 @@ def compare(model: str, folders: dict[tuple[str, str], Path], texts: Sequence[st
         equal = sum(one == other for one, other in zip(answers, expected, strict=True))
         speed = len(texts) / statistics.median(seconds[name])
         print(f"{name}: {equal} of {len(texts)} translations are Regard's; {speed:.1f} sentences/s", flush=True)
+
+
+def compare_beams(model: str, folder: Path, texts: Sequence[str]) -> None:
+    export(model, folder, to="huggingface")
+    for what, ours, theirs in (
+        ("no length penalty", {"length_penalty": 0.0}, {"length_penalty": 0.0}),
+        ("the defaults of both", {}, {}),
+    ):
+        expected = in_batches(in_regard(model, method="beam", **ours), texts)
+        found = in_batches(in_transformers(folder, num_beams=4, **theirs), texts)
+        equal = sum(one == other for one, other in zip(found, expected, strict=True))
+        print(f"beam 4, {what}: {equal} of {len(texts)} translations are Regard's", flush=True)
+
+
+def compare_logits(model: str, temporary: Path, sources: Sequence[str], targets: Sequence[str]) -> None:
+    export(model, temporary / "huggingface", to="huggingface")
+    loaded, (_, theirs) = modelfolder.load(model), huggingface.opened(temporary / "huggingface")
+    tokenisers, ours = Tokenisers.from_files(loaded.tokeniser), loaded.model
+    ids = list(hub_files.padding_last(tokenisers).target)
+    numbers = {token: number for number, token in enumerate(ids)}
+    begin, end = tokenisers.target.begin, tokenisers.target.end
+    for dtype in (torch.float32, torch.float64):
+        ours, theirs = ours.to(dtype), theirs.to(dtype)
+        largest, over, count = 0.0, 0, 0
+        for source, target in zip(sources, targets, strict=False):
+            pair = (tokenisers.source.encode(source), tokenisers.target.encode(target))
+            read, said = ([numbers[token] for token in side] for side in pair)
+            with torch.no_grad():
+                one = ours(batch_of([[pair]], begin=begin, end=end))[0][:, ids]
+                given = torch.tensor([[*read, numbers[end]]]), torch.tensor([[numbers[begin], *said]])
+                other = theirs(input_ids=given[0], decoder_input_ids=given[1]).logits[0]
+            apart = (one - other)[:, :-1].abs()  # the last one is the padding token, which is never generated
+            largest, over, count = (
+                max(largest, float(apart.max())),
+                over + int((apart > 1e-5).sum()),
+                count + apart.numel(),
+            )
+        print(f"{dtype}: the largest difference is {largest:.1e}; {over} of {count:,} are above 1e-5", flush=True)
 
 
 def round_trip(model: str, folder: Path) -> None:

@@ -10,6 +10,7 @@ import io
 import json
 import pickle
 import re
+import warnings
 import zipfile
 from collections.abc import Mapping
 from pathlib import Path
@@ -86,7 +87,9 @@ def pytorch(content: bytes, path: Path) -> dict[str, Tensor]:
     """The tensors of a file in PyTorch's format, by a loader that executes nothing."""
     _refuse_compressed(content, path)
     try:
-        found = torch.load(io.BytesIO(content), map_location="cpu", weights_only=True)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # on protocols that it may not know: then it refuses
+            found = torch.load(io.BytesIO(content), map_location="cpu", weights_only=True)
     except (pickle.UnpicklingError, RuntimeError, ValueError, EOFError, KeyError, TypeError, AttributeError) as error:
         reason = str(error).strip().splitlines()[0:1]
         raise ModelFolderError(
