@@ -43,7 +43,7 @@ def write(loaded: ModelFolder, out: Path, quantization: str, *, attentions: bool
         model.settings,
         quantization=quantization,
         attentions=attentions,
-        hub="tokenizer.json" in found,
+        files=found,
     )
     (out / CARD).write_text(text, encoding="utf-8")
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from regard.exchange.hub_files import two_vocabularies
 from regard.modelfolder import ModelFolder
 from regard.models.parts.transformer_settings import TransformerSettings
@@ -87,9 +89,9 @@ def card(
     *,
     quantization: str,
     attentions: bool,
-    hub: bool,
+    files: Collection[str],
 ) -> str:
-    """For people; `hub` says whether the tokeniser is stored as tokenizer.json, too."""
+    """For people; `files` are the names of the files beside the graphs."""
     suffix = "_quantized" if quantization == "int8" else ""
     languages = [*loaded.description.languages.values()]
     parts = [
@@ -103,8 +105,8 @@ def card(
             "The weights of attention are outputs, too: `encoder_attentions.0` and so on of the encoder,"
             " `decoder_attentions.0` and `cross_attentions.0` of the decoder, each [batch, head, query, key].\n"
         )
-    if not hub:
-        parts.append(_own_tokeniser(loaded, tokenisers))
+    if "tokenizer.json" not in files:
+        parts.append(_own_tokeniser(tokenisers, files))
         return "\n".join(parts)
     two = two_vocabularies(tokenisers)
     target = "target_tokenizer.json" if two else "tokenizer.json"
@@ -143,10 +145,10 @@ def _ids(tokenisers: Tokenisers, settings: TransformerSettings) -> str:
     )
 
 
-def _own_tokeniser(loaded: ModelFolder, tokenisers: Tokenisers) -> str:
+def _own_tokeniser(tokenisers: Tokenisers, files: Collection[str]) -> str:
     kinds = " and ".join(sorted({tokenisers.source.kind, tokenisers.target.kind}))
-    files = ", ".join(f"`{name}`" for name in sorted(loaded.tokeniser))
+    listed = ", ".join(f"`{name}`" for name in sorted(files) if "config" not in name)
     return (
-        f"Its tokeniser is one of Regard's own ({kinds}), in {files}. No `tokenizer.json` cuts text in the same way,"
+        f"Its tokeniser is one of Regard's own ({kinds}), in {listed}. No `tokenizer.json` cuts text in the same way,"
         " so programs that need one, such as transformers.js, cannot use this folder.\n"
     )
