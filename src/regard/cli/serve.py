@@ -10,7 +10,6 @@ import typer
 from regard.cli.options import Device, Engine
 from regard.errors import SettingsError
 
-
 _Models = Annotated[
     list[str] | None, typer.Argument(help="Model folders, or names of shipped models; the first is the default.")
 ]
