@@ -70,7 +70,11 @@ class Soak:
                 said = json.loads(content).get("translatedText")
                 right = status == 200 and said == [self._expected[text] for text in texts]
                 self.seen["good"] += 1
-                self.seen["told to come back" if status == 429 else "good and right" if right else "LOST OR WRONG"] += 1
+                verdict = "good and right" if right else f"LOST OR WRONG: {status}"
+                self.seen["told to come back" if status == 429 else verdict] += 1
+                if not right:
+                    wanted = [self._expected[text] for text in texts]
+                    print(status, content[:200] if said is None else list(zip(texts, said, wanted, strict=True)))
             writer.close()
 
     async def _rubbish(self, number: int) -> None:
