@@ -146,7 +146,7 @@ def main() -> None:
     parser.add_argument("--minutes", type=float, default=10)
     parser.add_argument("--clients", type=int, default=64)
     parser.add_argument("--texts", type=Path, required=True, help="English sentences, one a line")
-    parser.add_argument("--engine", default="ctranslate2")
+    parser.add_argument("--engine", default="auto")
     options = parser.parse_args()
     texts = list(dict.fromkeys(options.texts.read_text(encoding="utf-8").splitlines()))[:60]
     port = free_port()
