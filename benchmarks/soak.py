@@ -70,7 +70,11 @@ class Soak:
                 said = json.loads(content).get("translatedText")
                 right = status == 200 and said == [self._expected[text] for text in texts]
                 self.seen["good"] += 1
-                self.seen["told to come back" if status == 429 else "good and right" if right else "LOST OR WRONG"] += 1
+                verdict = "good and right" if right else f"LOST OR WRONG: {status}"
+                self.seen["told to come back" if status == 429 else verdict] += 1
+                if not right:
+                    wanted = [self._expected[text] for text in texts]
+                    print(status, content[:200] if said is None else list(zip(texts, said, wanted, strict=True)))
             writer.close()
 
     async def _rubbish(self, number: int) -> None:
@@ -142,7 +146,7 @@ def main() -> None:
     parser.add_argument("--minutes", type=float, default=10)
     parser.add_argument("--clients", type=int, default=64)
     parser.add_argument("--texts", type=Path, required=True, help="English sentences, one a line")
-    parser.add_argument("--engine", default="ctranslate2")
+    parser.add_argument("--engine", default="auto")
     options = parser.parse_args()
     texts = list(dict.fromkeys(options.texts.read_text(encoding="utf-8").splitlines()))[:60]
     port = free_port()

@@ -3,40 +3,52 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from regard.cli.options import Device, Engine
 from regard.errors import SettingsError
 
+_Models = Annotated[
+    list[str] | None, typer.Argument(help="Model folders, or names of shipped models; the first is the default.")
+]
+_Host = Annotated[str, typer.Option(help="Address to listen at; 0.0.0.0 is open to other machines.")]
+_Port = Annotated[int, typer.Option(help="Port; 0 takes any free one.")]
+_Keys = Annotated[Path | None, typer.Option(help="TOML file of API keys; requests need a key then.")]
+_NewKey = Annotated[
+    str | None, typer.Option(metavar="NAME", help="Print a new API key and its entry for --keys, and exit.")
+]
+_MaxCharacters = Annotated[int, typer.Option(help="Most characters of a request.")]
+_MaxTexts = Annotated[int, typer.Option(help="Most texts of a request.")]
+_MaxRequests = Annotated[int, typer.Option(help="Most requests at a time; more get 429 and try again later.")]
+_MaxFile = Annotated[int, typer.Option(help="Most bytes of a document.")]
+_Requests = Annotated[int, typer.Option(help="Most requests of an address in a minute (0: any number).")]
+_Characters = Annotated[int, typer.Option(help="Most characters of an address in a minute (0: any number).")]
+_Files = Annotated[bool, typer.Option(help="Translate documents that are uploaded.")]
+_Suggestions = Annotated[
+    Path | None, typer.Option(help="File that users' suggestions are appended to (default: none are taken).")
+]
+_Proxies = Annotated[str, typer.Option(help="Proxies whose X-Forwarded-For is believed.")]
+_Workers = Annotated[int | None, typer.Option(help="Searches at once on a CPU (default: one for each core).")]
+
 
 def command(
-    models: Annotated[
-        list[str] | None, typer.Argument(help="Model folders, or names of shipped models; the first is the default.")
-    ] = None,
-    host: Annotated[str, typer.Option(help="Address to listen at; 0.0.0.0 is open to other machines.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(help="Port; 0 takes any free one.")] = 5000,
-    keys: Annotated[Path | None, typer.Option(help="TOML file of API keys; requests need a key then.")] = None,
-    new_key: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Print a new API key and its entry for --keys, and exit.")
-    ] = None,
-    max_characters: Annotated[int, typer.Option(help="Most characters of a request.")] = 100_000,
-    max_texts: Annotated[int, typer.Option(help="Most texts of a request.")] = 1000,
-    max_requests: Annotated[int, typer.Option(help="Most requests at a time; more get 429 and try again later.")] = 512,
-    max_file: Annotated[int, typer.Option(help="Most bytes of a document.")] = 20 << 20,
-    requests_per_minute: Annotated[
-        int, typer.Option(help="Most requests of an address in a minute (0: any number).")
-    ] = 0,
-    characters_per_minute: Annotated[
-        int, typer.Option(help="Most characters of an address in a minute (0: any number).")
-    ] = 0,
-    files: Annotated[bool, typer.Option(help="Translate documents that are uploaded.")] = True,
-    suggestions: Annotated[
-        Path | None, typer.Option(help="File that users' suggestions are appended to (default: none are taken).")
-    ] = None,
-    forwarded_allow_ips: Annotated[str, typer.Option(help="Proxies whose X-Forwarded-For is believed.")] = "127.0.0.1",
-    workers: Annotated[int | None, typer.Option(help="Searches at once on a CPU (default: one for each core).")] = None,
+    models: _Models = None,
+    host: _Host = "127.0.0.1",
+    port: _Port = 5000,
+    keys: _Keys = None,
+    new_key: _NewKey = None,
+    max_characters: _MaxCharacters = 100_000,
+    max_texts: _MaxTexts = 1000,
+    max_requests: _MaxRequests = 512,
+    max_file: _MaxFile = 20 << 20,
+    requests_per_minute: _Requests = 0,
+    characters_per_minute: _Characters = 0,
+    files: _Files = True,
+    suggestions: _Suggestions = None,
+    forwarded_allow_ips: _Proxies = "127.0.0.1",
+    workers: _Workers = None,
     engine: Engine = "auto",
     device: Device = None,
 ) -> None:
@@ -49,10 +61,6 @@ def command(
         return
     if not models:
         raise SettingsError("no model was given.\n  Name at least one, for example: regard serve en-de de-en")
-    from regard.serve.app import open_state
-    from regard.serve.lifecycle import bound, serve
-    from regard.serve.serve_settings import ServeSettings
-
     table = {
         "host": host,
         "port": port,
@@ -70,6 +78,14 @@ def command(
         "engine": engine,
         "device": device,
     }
+    _serve(models, table)
+
+
+def _serve(models: list[str], table: dict[str, Any]) -> None:
+    from regard.serve.app import open_state
+    from regard.serve.lifecycle import bound, serve
+    from regard.serve.serve_settings import ServeSettings
+
     settings = ServeSettings.read(table, where="options")
     listener = bound(settings)
     serve(open_state(models, settings), listener)

@@ -48,8 +48,8 @@ class _Body:
     async def receive(self) -> Message:
         """The next part of the body; once it is whole, whatever follows, at any time.
 
-        A multipart body that is refused ends here, so that its parser closes its files; whoever parses it looks for
-        the reason under `regard.refused`.
+        A multipart body that is refused ends here, so that its parser closes its files; the reason then stands
+        under `regard.refused`.
         """
         try:
             return await self._part()

@@ -66,13 +66,13 @@ class Server(uvicorn.Server):
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Starts to accept connections."""
-        await super().startup(sockets)
-        self.state.log.info("listening", address=self.address)
         if hasattr(signal, "SIGHUP"):
             try:
                 asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, self._reload)
             except (RuntimeError, ValueError):  # not the main thread: POST /admin/reload does the same
                 self.state.log.info("no signals", reason="the server runs in a thread")
+        await super().startup(sockets)
+        self.state.log.info("listening", address=self.address)
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:  # noqa: ARG002
         """A signal to stop; the second one stops the server at once."""

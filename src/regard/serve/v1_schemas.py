@@ -35,7 +35,7 @@ class Search(_Given):
     """How translations are searched: the options of a Translator."""
 
     method: Literal["beam", "greedy", "sampling"] = "beam"
-    beam_size: int | None = Field(default=None, ge=1, le=_MOST_BEAM, description="4 if left out, or n_best if larger.")
+    beam_size: int | None = Field(default=None, ge=1, le=_MOST_BEAM, description="Default: 4, or n_best if larger.")
     n_best: int = Field(default=1, ge=1, le=_MOST_BEAM, description="How many translations of each text.")
     length_penalty: float = Field(default=0.6, ge=0, le=10)
     max_length: int | None = Field(default=None, ge=1, le=1024, description="Most tokens of a translation.")
