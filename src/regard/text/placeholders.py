@@ -1,34 +1,54 @@
 """Strings within a text that are not language: placeholders, markup, addresses. They are to survive translation.
 
-{name} {0} {{ name }} ${name} $NAME      %s %d %(name)s %1$s %1 %n      <b> </b> <br/> &amp; &#160;
-https://example.org/a?b=c  www.example.org  name@example.org
+{name} {0} {n, number} {{ name }} {{#each}} {% if x %} ${name} $NAME $(NAME)      <b> </b> <br/> &amp; &#160;
+%s %d %(name)s %1$s %1 %n %% %PATH%      https://example.org/a?b=c  www.example.org  name@example.org  +49 30 123456
+
+In running text, a percent sign is mostly just that, so only what clearly is a directive counts: `100% sure` has none. A
+catalogue knows better: its flags (`c-format`, `python-format`, `no-c-format`) say which syntax its messages have.
 """
 
 from __future__ import annotations
 
 import re
 from collections import Counter
+from functools import cache
 from typing import NamedTuple
 
+from regard.text.directives import DIRECTIVES
+
 _ADDRESSES = (
-    r"(?:https?|ftp)://[^\s<>\"'\]]*[^\s<>\"'\].,;:!?)]",
+    r"(?:[Hh][Tt]{2}[Pp][Ss]?|[Ff][Tt][Pp])://[^\s<>\"'\]]*[^\s<>\"'\].,;:!?)]",
     r"(?<![\w.])www\.[\w-]+(?:\.[\w-]+)+(?:/[^\s<>\"'\]]*[^\s<>\"'\].,;:!?)])?",
     r"(?<![\w.+-])[\w.+-]+@[\w-]+(?:\.[\w-]+)+",
+    r"(?<!\w)\+\d{1,3}(?:[ /-]?\(\d{1,5}\))?(?:[ /-]?\d{2,})+",
 )
 _MARKUP = (
     r"</?[A-Za-z][\w:.-]*(?:\s[^<>]*)?/?>",
     r"&(?:[A-Za-z][A-Za-z0-9]{1,31}|#\d{1,7}|#x[0-9A-Fa-f]{1,6});",
 )
+_TEMPLATES = (
+    r"\{%[^\n]{0,200}?%\}",
+    r"\{#[^\n]{0,200}?#\}",
+    r"\{\{\{[^{}\n]{1,200}\}\}\}",
+    r"\{\{[^{}\n]{1,200}\}\}",
+    r"\{\s*\w+\s*,\s*(?:number|date|time|spellout|ordinal|duration)\s*(?:,[^{}\n]{0,80})?\}",
+)
 _VARIABLES = (
-    r"\{\{ ?\w[\w.]* ?\}\}",
     r"\$?\{[\w.\[\]]*(?:![rsa])?(?::[^{}\s]*)?\}",
     r"(?<![\w$])\$[A-Za-z_]\w*",
-    r"%\(\w+\)[-+#0]*\d*(?:\.\d+)?[diouxXeEfFgGcrsa]",
-    r"(?<![\d%])%(?:\d+\$)?[-+#0]*\d*(?:\.\d+)?(?:hh?|ll?|[jzt])?[diouxXeEfFgGcrsan@](?![A-Za-z])",
-    r"(?<![\w%])%L?\d{1,2}(?![\w%])",
+    r"\$\([A-Za-z_]\w*\)",
 )
-_PLACEHOLDER = re.compile("|".join((*_ADDRESSES, *_MARKUP, *_VARIABLES)))
-_SIGNS = re.compile(r"[{%<&$@]|://|www\.")  # a text without any of these has no placeholder
+_PERCENT = (
+    r"%\(\w+\)[-+#0]*\d*(?:\.\d+)?[diouxXeEfFgGcrsa]",
+    r"%%",
+    r"(?<!\w)%[A-Z][A-Z0-9_]{2,}%",
+    r"(?<!\d)%(?:\d+\$)?[-+#0]*\d*(?:\.\d+)?(?:hh?|ll?|[jzt])?[diouxXeEfFgGcrsan@](?![A-Za-z])",
+    r"(?<!\w)%L?\d{1,2}(?![\w%])",
+)
+_ALWAYS = (*_ADDRESSES, *_MARKUP, *_TEMPLATES, *_VARIABLES)
+_SIGNS = re.compile(r"[{%<&$@]|://|www\.|\+\d")  # a text without any of these has no placeholder
+
+SYNTAXES = ("c-format", "python-format", "no-c-format", "no-python-format")
 
 
 class Placeholder(NamedTuple):
@@ -37,6 +57,11 @@ class Placeholder(NamedTuple):
     string: str
     start: int
     end: int
+
+    @property
+    def is_tag(self) -> bool:
+        """Whether it is a tag: <b>, </b> or <br/>."""
+        return self.string.startswith("<")
 
     @property
     def opens(self) -> bool:
@@ -49,18 +74,26 @@ class Placeholder(NamedTuple):
         return self.string.startswith("</")
 
 
-def placeholders(text: str) -> list[Placeholder]:
-    """All placeholders of a text, in order."""
+def placeholders(text: str, syntax: str = "") -> list[Placeholder]:
+    """All placeholders of a text, in order. `syntax` is one of `SYNTAXES`, or empty for running text."""
     if not _SIGNS.search(text):
         return []
-    return [Placeholder(match.group(), *match.span()) for match in _PLACEHOLDER.finditer(text)]
+    return [Placeholder(match.group(), *match.span()) for match in _pattern(syntax).finditer(text)]
 
 
-def differences(source: str, target: str) -> tuple[list[str], list[str]]:
+def differences(source: str, target: str, syntax: str = "") -> tuple[list[str], list[str]]:
     """The placeholders that the target lacks, and those that it has and the source has not; each as often as that."""
-    asked = Counter(found.string for found in placeholders(source))
-    said = Counter(found.string for found in placeholders(target))
+    asked = Counter(found.string for found in placeholders(source, syntax))
+    said = Counter(found.string for found in placeholders(target, syntax))
     return list((asked - said).elements()), list((said - asked).elements())
+
+
+@cache
+def _pattern(syntax: str) -> re.Pattern[str]:
+    if syntax.startswith("no-"):
+        return re.compile("|".join(_ALWAYS))
+    percent = (DIRECTIVES[syntax],) if syntax in DIRECTIVES else _PERCENT
+    return re.compile("|".join((*_ALWAYS, *percent)))
 
 
 def only_placeholders(text: str, found: list[Placeholder]) -> bool:
