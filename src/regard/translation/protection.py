@@ -12,7 +12,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from regard.errors import SettingsError
 from regard.search import SearchSettings
 from regard.search.request import Phrase, contains
 from regard.text.placeholders import Placeholder, differences, placeholders
@@ -23,7 +22,7 @@ from regard.tokens.tokeniser import Tokeniser
 from regard.translation.alignment import Aligner, Said
 from regard.translation.engines.engine import request_for
 from regard.translation.finding import Finder, Found, Sentence
-from regard.translation.putting_back import Bare, put_back
+from regard.translation.putting_back import Bare, alignments, put_back
 from regard.translation.translation import Alignment
 
 _LESS_LIKELY = 1.0  # in natural logarithms for each piece
@@ -44,14 +43,14 @@ class Protection:
             damaged = [
                 n
                 for n, sentence in enumerate(sentences)
-                if sentence.placeholders and any(differences(sentence.text, found[n][0].text))
+                if sentence.placeholders and any(differences(sentence.text, found[n][0].text, sentence.syntax))
             ]
             if damaged:
                 mended = mend([sentences[n] for n in damaged], [found[n][0] for n in damaged], settings)
                 for n, other in zip(damaged, mended, strict=True):
                     found[n] = other or found[n]
         return [
-            [replace(other, lost=tuple(differences(sentence.text, other.text)[0])) for other in others]
+            [replace(other, lost=tuple(differences(sentence.text, other.text, sentence.syntax)[0])) for other in others]
             if sentence.placeholders
             else others
             for sentence, others in zip(sentences, found, strict=True)
@@ -72,7 +71,7 @@ class Protection:
 
     def _asking(self, sentence: Sentence, text: str) -> Sentence | None:
         """The sentence with a request for its placeholders; none if a request cannot help."""
-        lost, invented = differences(sentence.text, text)
+        lost, invented = differences(sentence.text, text, sentence.syntax)
         here = {placeholder.string: placeholder for placeholder in reversed(sentence.placeholders)}
         if len(set(lost)) < len(lost) or any(string in here for string in invented):
             return None  # a request cannot say how often
@@ -99,9 +98,9 @@ class Protection:
             for sentence, others in zip(plain, found, strict=True)
             for other in others
         ]
-        alignments = iter(self._alignments(pairs))
+        links = iter(alignments(self._aligner, pairs))
         return [
-            [self._with(words, other, next(alignments)) for other in others]
+            [self._with(words, other, next(links)) for other in others]
             for words, others in zip(bare, found, strict=True)
         ]
 
@@ -110,17 +109,11 @@ class Protection:
         asked = sentence.request
         if asked is not None:
             asked = request_for(ids, prefix=asked.prefix, banned=asked.banned, required=asked.required)
-        return Sentence(text, ids, request=asked, phrases=sentence.phrases)
-
-    def _alignments(self, pairs: Sequence[tuple[Said, Said]]) -> list[Alignment]:
-        try:
-            return self._aligner.align(pairs)
-        except SettingsError:  # a model without attention: their places are guessed
-            return [()] * len(pairs)
+        return Sentence(text, ids, request=asked, phrases=sentence.phrases, syntax=sentence.syntax)
 
     def _with(self, bare: Bare, found: Found, alignment: Alignment) -> Found:
         text, links = put_back(bare, found.text, alignment)
-        return replace(found, text=text, alignment=links)
+        return replace(found, text=text, alignment=links, changed=True)
 
 
 def _believable(sentence: Sentence, before: Found, after: Found) -> bool:
@@ -128,21 +121,16 @@ def _believable(sentence: Sentence, before: Found, after: Found) -> bool:
 
     A placeholder with a space around it in the source touches no letter.
     """
-    if any(differences(sentence.text, after.text)) or after.hypothesis.length_limited or not after.constraints_met:
+    if any(differences(sentence.text, after.text, sentence.syntax)) or after.hypothesis.length_limited or not after.constraints_met:
         return False
     for here in sentence.placeholders:
         apart = sentence.text[: here.start][-1:].strip(), sentence.text[here.end :][:1].strip()
-        there = [found for found in placeholders(after.text) if found.string == here.string]
+        there = [found for found in placeholders(after.text, sentence.syntax) if found.string == here.string]
         touched = [(after.text[: found.start][-1:], after.text[found.end :][:1]) for found in there]
         for sides in touched:
             if any(not free and side.isalnum() and not sticks(side) for free, side in zip(apart, sides, strict=True)):
                 return False
-    return _likelihood(after) >= _likelihood(before) - _LESS_LIKELY
-
-
-def _likelihood(found: Found) -> float:
-    """The mean log-probability of its pieces."""
-    return found.hypothesis.total / (len(found.hypothesis.ids) + 1)
+    return after.likelihood >= before.likelihood - _LESS_LIKELY
 
 
 def _phrase(tokeniser: Tokeniser, text: str, placeholder: Placeholder) -> Phrase | None:

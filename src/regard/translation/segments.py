@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from regard.text.placeholders import Placeholder, only_placeholders, placeholders
 from regard.text.sentences import clauses, has_breaks, lines, pieces_between_spaces, sentences
+from regard.text.unknown_characters import unknown
 from regard.text.word_spans import count_words, sticks
 from regard.tokens.tokeniser import Tokeniser, utf8
 
@@ -34,13 +35,20 @@ class Segmenter:
     """Cuts texts into parts that a model can translate.
 
     A line of more than `split_over` words is translated sentence by sentence; no part has more than `most_pieces`.
+    `known` are the characters that the model knows; None: all.
     """
 
-    def __init__(self, tokeniser: Tokeniser, *, split_over: int, most_pieces: int) -> None:
+    def __init__(
+        self, tokeniser: Tokeniser, *, split_over: int, most_pieces: int, known: frozenset[str] | None = None
+    ) -> None:
         self._tokeniser, self._split_over, self._most_pieces = tokeniser, split_over, most_pieces
+        self._known = known
 
-    def parts(self, text: str) -> list[Part]:
-        """The parts; joined, the text."""
+    def parts(self, text: str, *, syntax: str = "", letters: bool = False) -> list[Part]:
+        """The parts; joined, the text. Placeholders have this syntax.
+
+        With `letters`, a part is translated only if it has letters that the model knows.
+        """
         if not text.isascii():
             utf8(text)
         parts: list[Part] = []
@@ -48,16 +56,26 @@ class Segmenter:
         for piece in self._pieces(text):
             core = piece.strip()
             before, after = piece[: len(piece) - len(piece.lstrip())], piece[len(piece.rstrip()) :] if core else ""
-            parts += [part for part in (before, self._part(core, begins), after) if part]
+            own = self._part(core, begins, syntax, letters=letters)
+            parts += [part for part in (before, own, after) if part]
             begins += count_words(piece) if len(piece) < len(text) else 0
         return parts
 
-    def _part(self, core: str, begins: int) -> Part:
+    def _part(self, core: str, begins: int, syntax: str, *, letters: bool) -> Part:
         normal = self._tokeniser.normalise(core)
-        found = placeholders(normal)
+        found = placeholders(normal, syntax)
         if not normal or (found and only_placeholders(normal, found)):
             return core
+        if letters and not self._has_letters(normal, found):
+            return core
         return Segment(normal, tuple(found), begins)
+
+    def _has_letters(self, text: str, found: Sequence[Placeholder]) -> bool:
+        if text.isascii() and not found:
+            return any(map(str.isalpha, text))
+        apart = [*found, *unknown(text, self._known, found)]
+        within = {place for one in apart for place in range(one.start, one.end)}
+        return any(letter.isalpha() for place, letter in enumerate(text) if place not in within)
 
     def _pieces(self, text: str) -> Iterable[str]:
         if not has_breaks(text):
