@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Sequence
 from enum import Enum
 
-from regard.text.placeholders import Placeholder
+from regard.text.placeholders import Placeholder, without
 
 _WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)*")
 _SHORT = 4  # a single word of so many capitals may be an abbreviation; small words of a title may be lower case
@@ -29,7 +29,7 @@ def case_of(text: str, language: str, apart: Sequence[Placeholder] = ()) -> Case
     """How a text is written, placeholders aside."""
     if text.islower() or len(text) < _SHORT:
         return Case.ORDINARY
-    words = [match.group() for match in _WORD.finditer(_blanked(text, apart) if apart else text)]
+    words = [match.group() for match in _WORD.finditer(without(text, apart))]
     capitals = sum(word.isupper() for word in words)
     if capitals and capitals == len(words) and (sum(map(len, words)) > _SHORT):
         return Case.CAPITALS
@@ -70,11 +70,3 @@ def _outside(text: str, apart: Sequence[Placeholder], change: Callable[[str], st
         parts += [change(text[last : placeholder.start]), placeholder.string]
         last = placeholder.end
     return "".join([*parts, change(text[last:])])
-
-
-def _blanked(text: str, apart: Sequence[Placeholder]) -> str:
-    parts, last = list[str](), 0
-    for placeholder in apart:
-        parts.append(text[last : placeholder.start])
-        last = placeholder.end
-    return " ".join([*parts, text[last:]])

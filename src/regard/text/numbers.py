@@ -16,6 +16,7 @@ from regard.text.placeholders import Placeholder
 _NUMBER = re.compile(r"\d+(?:[.,:'’\u00a0\u202f/]\d+)*")
 _DIGIT = re.compile(r"\d")
 _DATE = re.compile(r"(\d{1,2})[./](\d{1,2})[./](\d{4})")
+_DOTTED = re.compile(r"\b(0?[1-9]|1[0-2])\.(\d{1,2})\.(\d{4})\b")
 _GROUPED = re.compile(r"\d{1,3}(?:[.,'’\u00a0\u202f]\d{3})+")
 _WITH_FRACTION = re.compile(r"(\d{1,3}(?:([.,'’\u00a0\u202f])\d{3})+)([.,])(\d+)")
 _ONE_MARK = re.compile(r"(\d+)[.,:](\d+)")
@@ -75,6 +76,11 @@ def mended(text: str, lost: Sequence[Number], invented: Sequence[Number], langua
             return None
         text = re.sub(pattern, number.string, text, flags=re.IGNORECASE)
     return text
+
+
+def with_months_that_exist(text: str) -> str:
+    """The text with the day and the month of a date like 3.15.2024 exchanged: there, the day comes first."""
+    return _DOTTED.sub(lambda date: date.group() if int(date[2]) <= 12 else f"{date[2]}.{date[1]}.{date[3]}", text)
 
 
 def spelt_out(text: str, language: str) -> set[str]:

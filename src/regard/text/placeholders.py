@@ -1,6 +1,6 @@
 """Strings within a text that are not language: placeholders, markup, addresses. They are to survive translation.
 
-{name} {0} {n, number} {{ name }} {{#each}} {% if x %} ${name} $NAME $(NAME)      <b> </b> <br/> &amp; &#160;
+`code` {name} {0} {n, number} {{ name }} {{#each}} {% if x %} ${name} $NAME $(NAME)      <b> </b> <br/> &amp; &#160;
 %s %d %(name)s %1$s %1 %n %% %PATH%      https://example.org/a?b=c  www.example.org  name@example.org  +49 30 123456
 
 In running text, a percent sign is mostly just that, so only what clearly is a directive counts: `100% sure` has none. A
@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Sequence
 from functools import cache
 from typing import NamedTuple
 
@@ -31,6 +32,7 @@ _TEMPLATES = (
     r"\{#[^\n]{0,200}?#\}",
     r"\{\{\{[^{}\n]{1,200}\}\}\}",
     r"\{\{[^{}\n]{1,200}\}\}",
+    r"`[^`'\n]{1,80}`",
     r"\{\s*\w+\s*,\s*(?:number|date|time|spellout|ordinal|duration)\s*(?:,[^{}\n]{0,80})?\}",
 )
 _VARIABLES = (
@@ -46,7 +48,11 @@ _PERCENT = (
     r"(?<!\w)%L?\d{1,2}(?![\w%])",
 )
 _ALWAYS = (*_ADDRESSES, *_MARKUP, *_TEMPLATES, *_VARIABLES)
-_SIGNS = re.compile(r"[{%<&$@]|://|www\.|\+\d")  # a text without any of these has no placeholder
+_SIGNS = re.compile(r"[{%<&$@`]|://|www\.|\+\d")  # a text without any of these has no placeholder
+
+_BLOCK = re.compile(r"\{%|\{\{[#^/]")
+_OPENING = re.compile(r"\{%-?\s*(?:if|for|block|with|filter|macro|call|raw|autoescape|trans|blocktrans)\b|\{\{[#^]")
+_CLOSING = re.compile(r"\{%-?\s*end\w+|\{\{/")
 
 SYNTAXES = ("c-format", "python-format", "no-c-format", "no-python-format")
 
@@ -60,18 +66,20 @@ class Placeholder(NamedTuple):
 
     @property
     def is_tag(self) -> bool:
-        """Whether it is a tag: <b>, </b> or <br/>."""
-        return self.string.startswith("<")
+        """Whether it is a tag, of markup or of a template: <b>, </b>, <br/>, {% if x %}, {{/each}}."""
+        return self.string.startswith("<") or _BLOCK.match(self.string) is not None
 
     @property
     def opens(self) -> bool:
         """Whether it is a tag that belongs to what follows, as <b> does."""
-        return self.string.startswith("<") and not self.string.startswith("</") and not self.string.endswith("/>")
+        if not self.string.startswith("<"):
+            return _OPENING.match(self.string) is not None
+        return not self.string.startswith("</") and not self.string.endswith("/>")
 
     @property
     def closes(self) -> bool:
         """Whether it is a tag that belongs to what is before it, as </b> does."""
-        return self.string.startswith("</")
+        return self.string.startswith("</") or _CLOSING.match(self.string) is not None
 
 
 def placeholders(text: str, syntax: str = "") -> list[Placeholder]:
@@ -96,11 +104,17 @@ def _pattern(syntax: str) -> re.Pattern[str]:
     return re.compile("|".join((*_ALWAYS, *percent)))
 
 
-def only_placeholders(text: str, found: list[Placeholder]) -> bool:
-    """Whether there is no letter and no digit beside the placeholders."""
+def without(text: str, found: Sequence[Placeholder]) -> str:
+    """The text with a space in the place of each of these placeholders."""
+    if not found:
+        return text
     kept, last = [], 0
     for placeholder in found:
         kept.append(text[last : placeholder.start])
         last = placeholder.end
-    kept.append(text[last:])
-    return not any(character.isalnum() for part in kept for character in part)
+    return " ".join([*kept, text[last:]])
+
+
+def only_placeholders(text: str, found: list[Placeholder]) -> bool:
+    """Whether there is no letter and no digit beside the placeholders."""
+    return not any(map(str.isalnum, without(text, found)))

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from regard.text.placeholders import Placeholder, placeholders
 
-_NAME = re.compile(r"</?([A-Za-z][\w:.-]*)")
+_NAME = re.compile(r"</?([A-Za-z][\w:.-]*)|\{%-?\s*(?:end)?(\w+)|\{\{[#^/]\s*([\w.]+)")
 
 
 @dataclass(eq=False)
@@ -50,9 +50,9 @@ def tree(tags: Sequence[Placeholder]) -> list[Tag]:
 
 
 def name_of(tag: str) -> str:
-    """The name of a tag: b for <b>, </b> and <b/>."""
+    """The name of a tag: b for <b>, </b> and <b/>, if for {% if x %} and {% endif %}."""
     found = _NAME.match(tag)
-    return found[1] if found else ""
+    return found[1] or found[2] or found[3] if found else ""
 
 
 def well_nested(text: str) -> bool:
@@ -74,4 +74,4 @@ def same_tags(source: str, target: str) -> bool:
 
 def tags_of(text: str) -> list[Placeholder]:
     """The tags of a text, in order."""
-    return [found for found in placeholders(text) if found.is_tag] if "<" in text else []
+    return [found for found in placeholders(text) if found.is_tag] if "<" in text or "{" in text else []

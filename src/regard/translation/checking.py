@@ -11,6 +11,7 @@ from regard.translation.alignment import Aligner
 from regard.translation.belonging import Belonging
 from regard.translation.carrying import Carrying
 from regard.translation.checks import Checks
+from regard.translation.emphasis import Emphasis
 from regard.translation.finding import Finder
 from regard.translation.marking import Marking
 from regard.translation.numbering import Numbering
@@ -36,6 +37,7 @@ def checking(searching: Pass, parts: Parts, tokenisers: Tokenisers, languages: M
     numbers = Numbering(searching, parts.reader, parts.aligner, language=target)
     terms = Terms(numbers, parts.reader, parts.belonging)
     characters = Carrying(terms, parts.reader, parts.aligner, known=read)
-    markup = Marking(characters, parts.finder, parts.reader, parts.aligner, parts.belonging)
-    case = Recasing(markup, parts.reader, source=source, target=target)
+    markup = Marking(characters, parts.finder, parts.reader, parts.belonging)
+    emphasis = Emphasis(markup, parts.reader)
+    case = Recasing(emphasis, parts.reader, source=source, target=target)
     return Verifying(case, parts.reader, Checks(source=source, target=target, known=written))

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from regard.text.directives import DIRECTIVES, arguments
 from regard.text.numbers import numbers, spelt_out, unmatched
-from regard.text.placeholders import Placeholder, differences, placeholders
+from regard.text.placeholders import Placeholder, differences, placeholders, without
 from regard.text.tags import same_tags
 from regard.text.units import lost_units
 
@@ -65,7 +65,7 @@ class Checks:
         source, target = pair.source, pair.target
         if not target.isascii() and (strange := self.strange(source, target)):
             found.append(Finding("characters", f"{' '.join(strange)} is not in the source"))
-        if pair.placeholders or "%" in target or "{" in target or "<" in target:
+        if pair.placeholders or any(sign in target for sign in "%{}<"):
             found += _of_placeholders(pair)
         found += self._of_numbers(pair)
         found += [Finding("terms", f"{term!r} would make the sentence worse") for term in pair.terms]
@@ -73,7 +73,8 @@ class Checks:
             found.append(Finding("words", "no words are left"))
         elif len(source) > _FEW or len(target) > _FEW:
             found += _of_length(source, target)
-            found += _of_words(source, target, copies=self._source != self._target, repetition=not pair.may_repeat)
+            words = without(source, pair.placeholders), without(target, placeholders(target, pair.syntax))
+            found += _of_words(*words, copies=self._source != self._target, repetition=not pair.may_repeat)
         if pair.cut_off:
             found.append(Finding("unfinished", "it reached the length limit"))
         elif source[-1:] and source[-1] != target[-1:] and _unfinished(source, target):
@@ -103,13 +104,23 @@ def _of_placeholders(pair: Checked) -> list[Finding]:
     lost, invented = differences(pair.source, pair.target, pair.syntax)
     found = [Finding(_named(one), f"{one} is missing") for one in lost]
     found += [Finding(_named(one), f"{one} is not in the source") for one in invented]
-    if not found and "<" in pair.source and not same_tags(pair.source, pair.target):
+    if not found and any(one.is_tag for one in pair.placeholders) and not same_tags(pair.source, pair.target):
         found.append(Finding("markup", "tags are not nested as in the source"))
+    if not found and _braces(pair.source, pair.placeholders) != _braces(pair.target, placeholders(pair.target, pair.syntax)):
+        found.append(Finding("placeholders", "braces are not those of the source"))
     if not found and pair.syntax in DIRECTIVES:
         asked, said = (arguments(text, pair.syntax) for text in (pair.source, pair.target))
         if asked is not None and asked != said:
             found.append(Finding("placeholders", "the directives are in another order, or one is not valid"))
     return found
+
+
+def _braces(text: str, found: Sequence[Placeholder]) -> tuple[int, int]:
+    """How many braces there are beside placeholders."""
+    if "{" not in text and "}" not in text:
+        return 0, 0
+    rest = without(text, found)
+    return rest.count("{"), rest.count("}")
 
 
 def _named(placeholder: str) -> str:

@@ -10,17 +10,16 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from regard.search import SearchSettings
-from regard.text.placeholders import Placeholder
+from regard.text.placeholders import Placeholder, placeholders
 from regard.text.tags import Tag, same_tags, tags_of, tree
 from regard.text.word_spans import word_spans
-from regard.translation.alignment import Aligner
 from regard.translation.belonging import Asked, Belonging, best_run
 from regard.translation.finding import Finder, Found, Sentence
 from regard.translation.passes import Pass, Reader
-from regard.translation.putting_back import AFTER_WORDS, Bare, alignments, place_of, spaced
-from regard.translation.translation import Alignment
+from regard.translation.putting_back import AFTER_WORDS, Bare, spaced
 
-_BEFORE_WORDS = "\"'“„‚‘«‹([{¿¡"
+_OPENING = "\"'“„‚‘«‹([¿¡"
+_CLOSING = "".join(mark for mark in AFTER_WORDS + _OPENING if mark not in "}")
 
 
 class _Marked(NamedTuple):
@@ -30,28 +29,28 @@ class _Marked(NamedTuple):
     tags: list[Tag]
     plain: Sentence
 
-    def pairs(self) -> Iterator[Tag]:
-        """The pairs of tags, outer ones before what they contain."""
+    def every(self) -> Iterator[Tag]:
+        """All tags, outer ones before what they contain."""
         waiting = list(self.tags)
         while waiting:
             tag = waiting.pop(0)
             waiting = [*tag.within, *waiting]
-            if tag.last is not None:
-                yield tag
+            yield tag
 
     def words(self, tag: Tag) -> list[int]:
-        """The numbers of the words of the plain text between a pair of tags."""
-        assert tag.last is not None
-        start, end = self.bare.gaps[tag.first].place, self.bare.gaps[tag.last].place
-        return [n for n, (first, last) in enumerate(word_spans(self.bare.text)) if first < end and last > start]
+        """The numbers of the words of the plain text between a pair of tags; of a tag alone, of the word behind it."""
+        start, spans = self.bare.gaps[tag.first].place, list(enumerate(word_spans(self.bare.text)))
+        if tag.last is None:
+            return [n for n, (first, _) in spans if first >= start][:1]
+        end = self.bare.gaps[tag.last].place
+        return [n for n, (first, last) in spans if first < end and last > start]
 
 
 class Marking:
     """Tags that survive, around the right words."""
 
-    def __init__(self, inner: Pass, finder: Finder, reader: Reader, aligner: Aligner, belonging: Belonging) -> None:
-        self._inner, self._finder, self._reader = inner, finder, reader
-        self._aligner, self._belonging = aligner, belonging
+    def __init__(self, inner: Pass, finder: Finder, reader: Reader, belonging: Belonging) -> None:
+        self._inner, self._finder, self._reader, self._belonging = inner, finder, reader, belonging
 
     def translated(self, sentences: Sequence[Sentence], settings: SearchSettings) -> list[list[Found]]:
         """The translations, with the tags of their sentences."""
@@ -78,16 +77,14 @@ class Marking:
     def _with_tags(self, marked: Sequence[_Marked], found: Sequence[list[Found]]) -> list[list[Found]]:
         flat = [(one, other) for one, others in zip(marked, found, strict=True) for other in others]
         said = [self._reader.said(one.plain, other) for one, other in flat]
-        links = alignments(self._aligner, said)
         asked = [
             Asked(source, target, one.words(tag))
             for (one, _), (source, target) in zip(flat, said, strict=True)
-            for tag in one.pairs()
+            for tag in one.every()
         ]
         shares = iter(self._belonging.shares(asked))
         texts = iter(
-            _Placing(one, other.text, alignment, {id(tag): next(shares) for tag in one.pairs()}).text()
-            for (one, other), alignment in zip(flat, links, strict=True)
+            _Placing(one, other.text, {id(tag): next(shares) for tag in one.every()}).text() for one, other in flat
         )
         return [[other.saying(next(texts)) for other in others] for others in found]
 
@@ -103,10 +100,10 @@ class _Span(NamedTuple):
 class _Placing:
     """Puts the tags of one sentence into one translation of it."""
 
-    def __init__(self, marked: _Marked, said: str, alignment: Alignment, shares: dict[int, list[float]]) -> None:
-        self._bare, self._marked, self._said = marked.bare, marked, said
-        self._alignment, self._shares = alignment, shares
+    def __init__(self, marked: _Marked, said: str, shares: dict[int, list[float]]) -> None:
+        self._bare, self._marked, self._said, self._shares = marked.bare, marked, said, shares
         self._source, self._target = word_spans(marked.bare.text), word_spans(said)
+        self._kept = placeholders(said, marked.plain.syntax)
 
     def text(self) -> str:
         """The translation with its tags."""
@@ -124,7 +121,7 @@ class _Placing:
     def _one(self, span: _Span) -> str:
         gap = self._bare.gaps[span.tag.first]
         if span.tag.last is None:
-            return spaced(gap, self._said, span.start, after=True)
+            return spaced(gap, self._said, span.start, after=span.start == len(self._said))
         closing = self._bare.gaps[span.tag.last].placeholder.string
         return f"{gap.placeholder.string}{self._written(span.tag.within, span.start, span.end)}{closing}"
 
@@ -140,14 +137,19 @@ class _Placing:
                 spans.append(_Span(min(max(first, start), end), max(min(last, end), start), tag))
         for tag in tags:
             if tag.last is None:
-                place, _ = place_of(
-                    self._bare.gaps[tag.first], self._source, self._target, self._alignment, self._said
-                )
-                place = min(max(place, start), end)
+                place = min(max(self._alone(tag), start), end)
                 inside = next((span for span in spans if span.start < place < span.end), None)
                 place = inside.end if inside else place
                 spans.append(_Span(place, place, tag))
         return spans
+
+    def _alone(self, tag: Tag) -> int:
+        """Where a tag without a pair goes: before the words that say what stands behind it, or to the end."""
+        if self._bare.gaps[tag.first].place == 0:
+            return 0
+        words = self._marked.words(tag)
+        run = best_run(self._shares[id(tag)], range(len(self._target)), 1) if words else None
+        return self._target[run[0]][0] if run else len(self._said)
 
     def _run(self, tag: Tag, free: Sequence[int]) -> tuple[int, int] | None:
         words = self._marked.words(tag)
@@ -162,13 +164,17 @@ class _Placing:
         assert tag.last is not None
         inside = self._bare.text[self._bare.gaps[tag.first].place : self._bare.gaps[tag.last].place].strip()
         start, end = self._target[run[0]][0], self._target[run[1]][1]
-        if not inside[-1:] or inside[-1] not in AFTER_WORDS + _BEFORE_WORDS:
-            while end > start + 1 and self._said[end - 1] in AFTER_WORDS + _BEFORE_WORDS:
+        if not inside[-1:] or inside[-1] not in _CLOSING:
+            while end > start + 1 and self._said[end - 1] in _CLOSING:
                 end -= 1
-        if not inside[:1] or inside[0] not in _BEFORE_WORDS:
-            while start < end - 1 and self._said[start] in _BEFORE_WORDS:
+        if not inside[:1] or inside[0] not in _OPENING:
+            while start < end - 1 and self._said[start] in _OPENING:
                 start += 1
-        return start, end
+        return self._outside(start), self._outside(end)
+
+    def _outside(self, place: int) -> int:
+        """The place, or the end of the placeholder in which it would be."""
+        return next((one.end for one in self._kept if one.start < place < one.end), place)
 
 
 def _words(text: str) -> str:

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from regard.search import SearchSettings
 from regard.text.directives import arguments, numbered
-from regard.text.numbers import Number, mended, numbers, unmatched
+from regard.text.numbers import Number, mended, numbers, unmatched, with_months_that_exist
 from regard.text.placeholders import Placeholder, placeholders
 from regard.text.units import lost_units, with_units
 from regard.translation.alignment import Aligner
@@ -58,7 +58,7 @@ class Numbering:
         units = lost_units(sentence.text, asked, text)
         if units:
             text = with_units(text, _said(sentence, text), units)
-        return found.saying(text)
+        return found.saying(with_months_that_exist(text) if asked else text)
 
     def _with_stand_ins(
         self, sentences: Sequence[Sentence], asked: Sequence[Sequence[Number]], settings: SearchSettings

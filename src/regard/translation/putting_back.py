@@ -74,7 +74,7 @@ def put_back(bare: Bare, translation: str, alignment: Alignment) -> tuple[str, A
     inserted: list[tuple[int, str]] = []
     earliest = 0  # a closing tag stays behind what was opened
     for gap in bare.gaps:
-        place, after = place_of(gap, source, target, alignment, translation)
+        place, after = _place(gap, source, target, alignment, translation)
         if gap.placeholder.closes:
             place = max(place, earliest)
         elif gap.placeholder.opens:
@@ -96,7 +96,7 @@ def _woven(translation: str, inserted: Sequence[tuple[int, str]]) -> tuple[str, 
     return (text + translation[last:]).rstrip(), moved
 
 
-def place_of(
+def _place(
     gap: Gap,
     source: Sequence[tuple[int, int]],
     target: Sequence[tuple[int, int]],

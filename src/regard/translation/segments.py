@@ -6,6 +6,7 @@ the most, are one part each, and looking for more costs them nothing.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -16,6 +17,7 @@ from regard.text.word_spans import count_words, sticks
 from regard.tokens.tokeniser import Tokeniser, utf8
 
 _MOST_WORDS = 80  # a single sentence of more words is cut at its clauses
+_TAG_BREAK = re.compile(r"(?<=<br>)|(?<=<br/>)|(?<=<br />)")  # what stands behind it is a text of its own
 _PIECES_A_CHARACTER = 4  # one for each byte, at most
 
 
@@ -78,9 +80,9 @@ class Segmenter:
         return any(letter.isalpha() for place, letter in enumerate(text) if place not in within)
 
     def _pieces(self, text: str) -> Iterable[str]:
-        if not has_breaks(text):
+        if not has_breaks(text) and "<" not in text:
             return self._of_a_line(text)
-        return [piece for line in lines(text) for piece in self._of_a_line(line)]
+        return [piece for line in lines(text) for part in _TAG_BREAK.split(line) for piece in self._of_a_line(part)]
 
     def _of_a_line(self, line: str) -> Iterator[str]:
         if self._fits(line, self._split_over):
@@ -130,7 +132,8 @@ def joined(parts: Iterable[str]) -> str:
     """
     text = ""
     for part in parts:
-        if text and part and not (text[-1].isspace() or part[0].isspace() or sticks(text[-1]) or sticks(part[0])):
+        close = text.endswith(">") or part.startswith("<")
+        if text and part and not (text[-1].isspace() or part[0].isspace() or sticks(text[-1]) or sticks(part[0]) or close):
             text += " "
         elif text.endswith(" ") and part and sticks(text[-2:-1] or " ") and sticks(part[0]):
             text = text[:-1]
