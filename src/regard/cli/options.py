@@ -2,10 +2,20 @@
 
 from __future__ import annotations
 
+import codecs
 from pathlib import Path
 from typing import Annotated
 
 import typer
+
+
+def _known_encoding(name: str | None) -> str | None:
+    """The name of an encoding, if Python knows it."""
+    try:
+        return codecs.lookup(name).name if name else None
+    except LookupError:
+        raise typer.BadParameter(f"{name!r} is not a known encoding, such as utf-8 or windows-1252.") from None
+
 
 Model = Annotated[Path, typer.Argument(help="A model folder, or the name of a shipped model.")]
 Device = Annotated[str | None, typer.Option(help="cpu, cuda or cuda:1 (default: the best available).")]
@@ -16,5 +26,14 @@ BeamSize = Annotated[int, typer.Option(help="Beam size.")]
 LengthPenalty = Annotated[
     float, typer.Option(help="Length penalty (the paper's alpha); higher favours longer translations.")
 ]
-Columns = Annotated[str | None, typer.Option(help="TSV columns of source and target, such as 3,4.")]
+Columns = Annotated[
+    str | None, typer.Option(help="Columns of source and target in TSV, CSV or XLSX: 3,4 or names from its first row.")
+]
 Format = Annotated[str | None, typer.Option("--format", help="Format of the files (default: from their names).")]
+Encoding = Annotated[
+    str | None,
+    typer.Option(
+        help="Encoding of text files, such as windows-1252 (default: UTF-8, or what a file declares).",
+        callback=_known_encoding,
+    ),
+]

@@ -29,10 +29,10 @@ class _End(NamedTuple):
     error: Exception | None = None
 
 
-def windows() -> Iterator[list[str]]:
+def windows(encoding: str | None = None) -> Iterator[list[str]]:
     """The lines in order, at most `WINDOW` at a time. Lines before an error come before it."""
     arrived: Queue[str | _End] = Queue(_AHEAD)
-    Thread(target=_read, args=(arrived,), daemon=True).start()
+    Thread(target=_read, args=(arrived, encoding), daemon=True).start()
     while True:
         window: list[str] = []
         item = arrived.get()
@@ -52,11 +52,11 @@ def windows() -> Iterator[list[str]]:
             return
 
 
-def _read(arrived: Queue[str | _End]) -> None:
+def _read(arrived: Queue[str | _End], encoding: str | None) -> None:
     from regard.text.bad_input import BadInput
-    from regard.text.files import lines_in
+    from regard.text.files import lines_in, transcoded
 
-    source = _blocks()
+    source = _blocks() if encoding is None else transcoded(_blocks(), encoding, _NAME)
     try:
         first = next(source, b"")
         for line in lines_in(chain([first], source), _NAME, BadInput()) if first else ():

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict
 from itertools import islice
@@ -13,29 +12,38 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from regard.cli import interruption
-from regard.cli.options import BeamSize, Device, Engine, LengthPenalty, Model
+from regard.cli import interruption, memories, planning
+from regard.cli.jobs import STANDARD_INPUT, Job, jobs
+from regard.cli.lines import Lines
+from regard.cli.options import BeamSize, Device, Encoding, Engine, LengthPenalty, Model
 from regard.cli.output import print_json
-from regard.errors import SettingsError, TextError
+from regard.errors import RegardError, SettingsError
 
 if TYPE_CHECKING:
     from regard.search import SearchSettings
+    from regard.text.documents import SegmentState
+    from regard.text.memory import Memory
     from regard.translation.documents import Report
-    from regard.translation.translator import Translation, Translator
+    from regard.translation.translator import Translator
 
-
-_STANDARD_INPUT = Path("-")
 
 
 def command(
     model: Model,
     files: Annotated[
-        list[Path] | None, typer.Argument(help="Text files or documents; - is standard input (default).")
+        list[Path] | None, typer.Argument(help="Text files, documents or folders; - is standard input (default).")
     ] = None,
-    out: Annotated[Path | None, typer.Option(help="Output file; for several files, a folder.")] = None,
+    out: Annotated[Path | None, typer.Option(help="Output file; for several files or a folder, a folder.")] = None,
     format_: Annotated[
-        str | None, typer.Option("--format", help="po, xliff, tmx, srt, vtt, md or txt (default: from the name).")
+        str | None, typer.Option("--format", help="Document format, such as po, docx or txt (default: from the name).")
     ] = None,
+    encoding: Encoding = None,
+    memory: Annotated[
+        list[Path] | None, typer.Option(help="Translation memory: TMX or other sentence pairs; may be repeated.")
+    ] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="List documents, segments and words, and translate nothing.")
+    ] = False,
     all_: Annotated[bool, typer.Option("--all", help="In documents: also replace existing translations.")] = False,
     unfinished: Annotated[
         bool, typer.Option(help="In documents: also replace unfinished translations (fuzzy, needs-...).")
@@ -68,22 +76,34 @@ def command(
     """Translate text line by line, or whole documents in their own format."""
     draws = {"temperature": temperature, "top_k": top_k, "top_p": top_p, "seed": seed}
     search = _search(beam_size, length_penalty, n_best, sample=sample, draws=draws)
-    files = files or [_STANDARD_INPUT]
-    jobs = _jobs(files, out, format_, force=force)
+    files = files or [STANDARD_INPUT]
+    documents = jobs(files, out, format_, force=force, dry=dry_run)
     if alignment and n_best > 1 and not json_:
         raise SettingsError("--alignment applies to the best translation only.\n  Leave --n-best out, or give --json.")
-    if jobs:
+    if documents and not dry_run:
         _refuse_for_documents(n_best, alignment=alignment, as_json=json_, out=out)
-    if [*files, glossary].count(_STANDARD_INPUT) > 1:
+    if [*files, glossary, *(memory or [])].count(STANDARD_INPUT) > 1:
         raise SettingsError("-: standard input can be read only once.\n  Give - once, and file names for the rest.")
     phrases = _glossary(glossary)
+    chosen = _states(every=all_, unfinished=unfinished)
+    if dry_run:
+        planning.show(model, documents, memory or [], format_, encoding, chosen, as_json=json_)
+        return
     translator = _loaded([model, *(ensemble or [])], device, engine)
+    remembered = memories.read(memory or [], translator.languages)
     with interruption.prompt():
-        if jobs:
-            documents = _Documents(translator, search, phrases, format_, mark=mark)
-            documents.translate(jobs, every=all_, unfinished=unfinished, as_json=json_)
+        if documents:
+            work = _Documents(translator, search, phrases, format_, encoding, remembered, mark=mark)
+            work.translate(documents, chosen, as_json=json_)
         else:
-            _lines(translator, files, search, phrases, alignment=alignment, as_json=json_)
+            window = Lines(translator, search, phrases, remembered, alignment=alignment, as_json=json_)
+            _lines(window, files, encoding)
+
+
+def _states(*, every: bool, unfinished: bool) -> Collection[SegmentState]:
+    from regard.translation import documents
+
+    return documents.EVERYTHING if every else documents.UNFINISHED if unfinished else documents.UNTRANSLATED
 
 
 def _search(
@@ -98,45 +118,6 @@ def _search(
     options: dict[str, Any] = {"beam_size": beam_size, "length_penalty": length_penalty, "n_best": n_best}
     method = {"method": "sampling"} if sample else {}
     return SearchSettings.read(options | method | given, where="options")
-
-
-def _jobs(files: list[Path], out: Path | None, format_: str | None, *, force: bool) -> list[tuple[Path, Path | None]]:
-    """Which documents are to be written where, None for standard output; none at all where lines are translated."""
-    from regard.text.documents import by_name, by_path
-    from regard.translation.documents import format_of
-
-    if format_:
-        by_name(format_)
-    found = [by_path(path) for path in files]
-    if not (out or format_ or any(document and document.name != "txt" for document in found)):
-        return []
-    for path in files:
-        if path != _STANDARD_INPUT and not path.is_file():
-            raise TextError(f"{path}: there is no such file.\n  Check the path and the name.")
-        if not format_:
-            format_of(path)
-    return _targets(files, out, force=force)
-
-
-def _targets(files: list[Path], out: Path | None, *, force: bool) -> list[tuple[Path, Path | None]]:
-    if out is None:
-        if len(files) > 1:
-            raise SettingsError("several documents cannot be written to standard output.\n  Give a folder with --out.")
-        return [(files[0], None)]
-    if len(files) == 1 and not out.is_dir():
-        targets = [out]
-    elif out.exists() and not out.is_dir():
-        raise SettingsError(f"{out}: this is a file, and several documents need a folder.\n  Name a folder with --out.")
-    else:
-        targets = [out / (path.with_suffix(".po") if path.suffix == ".pot" else path).name for path in files]
-    for number, target in enumerate(targets):
-        if target in targets[:number]:
-            raise SettingsError(
-                f"{target}: two documents would be written to this file.\n  Translate them one at a time."
-            )
-        if target.exists() and not force:
-            raise TextError(f"{target}: this file already exists.\n  Give --force to overwrite it.")
-    return list(zip(files, targets, strict=True))
 
 
 def _refuse_for_documents(n_best: int, *, alignment: bool, as_json: bool, out: Path | None) -> None:
@@ -162,7 +143,7 @@ def _loaded(folders: list[Path], device: str | None, engine: str) -> Translator:
 
 
 class _Documents:
-    """Documents, one after the other."""
+    """Documents, one after the other; one that fails does not stop the others."""
 
     def __init__(
         self,
@@ -170,95 +151,102 @@ class _Documents:
         search: SearchSettings,
         glossary: Mapping[str, str] | None,
         format_: str | None,
+        encoding: str | None,
+        memory: Memory | None,
         *,
         mark: bool,
     ) -> None:
         self._translator, self._search, self._glossary = translator, search, glossary
-        self._format, self._mark = format_, mark
+        self._format, self._encoding, self._memory, self._mark = format_, encoding, memory, mark
 
-    def translate(self, jobs: list[tuple[Path, Path | None]], *, every: bool, unfinished: bool, as_json: bool) -> None:
+    def translate(self, jobs: list[Job], states: Collection[SegmentState], *, as_json: bool) -> None:
+        failed: list[RegardError] = []
+        for job in jobs:
+            try:
+                self._one(job, states, as_json=as_json)
+            except RegardError as error:
+                if len(jobs) == 1:
+                    raise
+                failed.append(error)
+        copied = sum(job.copied for job in jobs)
+        if copied:
+            typer.echo(f"{copied:,} files of other kinds copied unchanged.", err=True)
+        if failed:
+            typer.echo(f"{len(failed):,} of {len(jobs):,} files could not be translated:", err=True)
+            for error in failed:
+                typer.echo(f"{error}", err=True)
+            raise typer.Exit(1)
+
+    def _one(self, job: Job, states: Collection[SegmentState], *, as_json: bool) -> None:
+        from regard.files import new_file
         from regard.text.files import replacing
         from regard.translation import documents
 
-        states = documents.EVERYTHING if every else documents.UNFINISHED if unfinished else documents.UNTRANSLATED
-        for path, target in jobs:
-            with _bar(path.name, shown=target is not None or not sys.stdout.isatty()) as progress:
-                written, report = documents.translated_document(
-                    self._translator,
-                    path,
-                    format=self._format,
-                    states=states,
-                    marked=self._mark,
-                    search=self._search,
-                    glossary=self._glossary,
-                    progress=progress,
-                )
-            if target is None:
-                sys.stdout.buffer.write(written)
-                sys.stdout.flush()
-            else:
-                target.parent.mkdir(parents=True, exist_ok=True)
-                with replacing(target) as file:
-                    file.write(written)
-            self._tell(report, target, as_json=as_json)
+        if job.target is not None:
+            job.target.parent.mkdir(parents=True, exist_ok=True)
+        if job.copied and job.target is not None:
+            with new_file(job.target) as file:
+                file.write(job.path.read_bytes())
+            return
+        with _bar(job.path.name, shown=job.target is not None or not sys.stdout.isatty()) as progress:
+            written, report = documents.translated_document(
+                self._translator,
+                job.path,
+                format=self._format,
+                states=states,
+                marked=self._mark,
+                search=self._search,
+                glossary=self._glossary,
+                progress=progress,
+                encoding=self._encoding,
+                memory=self._memory,
+            )
+        if job.target is None:
+            sys.stdout.buffer.write(written)
+            sys.stdout.flush()
+        else:
+            with replacing(job.target) as file:
+                file.write(written)
+        self._tell(report, job.target, as_json=as_json)
 
     def _tell(self, report: Report, target: Path | None, *, as_json: bool) -> None:
         if as_json:
             print_json(asdict(report) | {"out": str(target)}, indent=None)
             return
         told = f"{report.path}: {report.translated:,} of {report.segments:,} segments translated"
+        told += f", {report.remembered:,} of them from the memory" if report.remembered else ""
         typer.echo(f"{told}, {report.kept:,} left unchanged." if report.kept else f"{told}.", err=True)
-        for line in report.refused:
+        for line, part in zip(report.refused, report.refused_parts, strict=True):
+            place = f"{report.path}, {part}, paragraph {line}" if part else f"{report.path}:{line}"
             what = "left unchanged, because its translation lost a placeholder or all its words."
-            typer.echo(f"{report.path}:{line}: {what}", err=True)
+            typer.echo(f"{place}: {what}", err=True)
 
 
-def _lines(
-    translator: Translator,
-    files: list[Path],
-    search: SearchSettings,
-    glossary: Mapping[str, str] | None,
-    *,
-    alignment: bool,
-    as_json: bool,
-) -> None:
+def _lines(window: Lines, files: list[Path], encoding: str | None) -> None:
     from regard.text.files import count_lines
 
-    total = None if _STANDARD_INPUT in files else sum(count_lines(path) or 0 for path in files)
+    total = None if STANDARD_INPUT in files else sum(count_lines(path) or 0 for path in files)
     sys.stdout.reconfigure(encoding="utf-8", newline="\n")  # type: ignore[union-attr]
-    number = 0
-    with _bar("lines", shown=_STANDARD_INPUT not in files and not sys.stdout.isatty()) as progress:
-        for window in _windows(files):
-            stream = translator.stream(window, search=search, alignment=alignment, logprobs=as_json, glossary=glossary)
-            for found in stream:
-                number += 1
-                print(_shown(number, found, alignment=alignment, as_json=as_json), flush=True)  # noqa: T201
+    with _bar("lines", shown=STANDARD_INPUT not in files and not sys.stdout.isatty()) as progress:
+        for texts in _windows(files, encoding):
+            for number, shown in window.shown(texts):
+                print(shown, flush=True)  # noqa: T201
                 progress(number, total)
 
 
-def _windows(files: list[Path]) -> Iterator[list[str]]:
+def _windows(files: list[Path], encoding: str | None) -> Iterator[list[str]]:
     """The lines of the files in order, some hundred at a time."""
     from regard.cli import standard_input
     from regard.text.bad_input import BadInput
     from regard.text.files import lines
 
     for path in files:
-        if path == _STANDARD_INPUT:
-            yield from standard_input.windows()
+        if path == STANDARD_INPUT:
+            yield from standard_input.windows(encoding)
             continue
-        rest = (line for line in lines(path, BadInput()) if line is not None)
+        rest = (line for line in lines(path, BadInput(), encoding) if line is not None)
         while window := list(islice(rest, standard_input.WINDOW)):
             yield window
-
-
-def _shown(number: int, found: Translation, *, alignment: bool, as_json: bool) -> str:
-    if as_json:
-        return json.dumps(asdict(found), ensure_ascii=False)
-    if found.alternatives:
-        return "\n".join(f"{number}\t{other.score:.4f}\t{other.text}" for other in found.alternatives)
-    if alignment:
-        return found.text + "\t" + " ".join(f"{source}-{target}" for source, target in found.alignment)
-    return found.text
 
 
 @contextmanager

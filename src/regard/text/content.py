@@ -6,7 +6,7 @@ import codecs
 import re
 import sys
 from bisect import bisect_right
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -26,6 +26,7 @@ class Content:
     text: str
     encoding: str = "utf-8"
     mark: bytes = b""  # the byte order mark before the text
+    references: bool = False  # whether a character that the encoding lacks can be written as &#8364;
 
     @property
     def line_end(self) -> str:
@@ -42,16 +43,25 @@ class Content:
         return [0, *(found.end() for found in re.finditer("\n", self.text))]
 
     def encoded(self, text: str) -> bytes:
-        """The bytes of another text in the encoding of this file; XML writes what an encoding lacks as a reference."""
+        """The bytes of another text in the encoding of this file; markup writes what an encoding lacks as a reference."""
         try:
-            errors = "strict" if self.encoding.startswith("utf") else "xmlcharrefreplace"
+            errors = "xmlcharrefreplace" if self.references and not self.encoding.startswith("utf") else "strict"
             return self.mark + text.encode(self.encoding, errors=errors)
         except UnicodeEncodeError as error:
             code = f"U+{ord(text[error.start]):04X}"
+            lacks = "is not a character" if self.encoding.startswith("utf") else f"{self.encoding.upper()} lacks"
             raise TextError(
-                f"{self.path}: the translation contains the code point {code}, which is not a character.\n"
+                f"{self.path}: the translation contains the code point {code}, which {lacks}.\n"
                 "  Nothing has been written."
             ) from None
+
+    def holds(self, text: str) -> bool:
+        """Whether this file can hold all characters of a text."""
+        try:
+            text.encode("utf-8" if self.references else self.encoding)
+        except UnicodeEncodeError:
+            return False
+        return True
 
     def wrong(self, line: int | None, what: str, hint: str) -> TextError:
         """The error for a file that is not in order."""
@@ -59,28 +69,41 @@ class Content:
         return TextError(f"{place}: {what}\n  {hint}")
 
 
-def read_text(path: Path) -> Content:
-    """The content of a text file, which must be UTF-8."""
-    raw = _bytes(path)
+def read_text(path: Path, encoding: str | None = None) -> Content:
+    """The content of a text file, which is UTF-8 unless another encoding is given."""
+    raw = raw_bytes(path)
+    if encoding:
+        return decoded(path, raw, _mark(raw, encoding), encoding)
     if raw.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         raise TextError(
             f"{path}: this file is UTF-16.\n  Regard reads UTF-8. Convert the file with: iconv -f UTF-16 -t UTF-8"
         )
     mark = codecs.BOM_UTF8 if raw.startswith(codecs.BOM_UTF8) else b""
-    return _decoded(path, raw, mark, "utf-8")
+    return decoded(path, raw, mark, "utf-8")
 
 
-def read_xml(path: Path) -> Content:
-    """The content of an XML file in the encoding that it declares; UTF-8, if it declares none."""
-    raw = _bytes(path)
-    for mark, encoding in _MARKS.items():
+def read_xml(path: Path, encoding: str | None = None) -> Content:
+    """The content of an XML file in the encoding that it declares; if it declares none, in the one given or UTF-8."""
+    return decoded_xml(path, raw_bytes(path), encoding)
+
+
+def decoded_xml(path: Path, raw: bytes, encoding: str | None = None) -> Content:
+    """The content of an XML file that has these bytes."""
+    for mark, marked in _MARKS.items():
         if raw.startswith(mark):
-            return _decoded(path, raw, mark, encoding)
+            return replace(decoded(path, raw, mark, marked), references=True)
     declared = _DECLARED.match(raw)
-    return _decoded(path, raw, b"", declared[1].decode().lower() if declared else "utf-8")
+    name = declared[1].decode().lower() if declared else encoding or "utf-8"
+    return replace(decoded(path, raw, b"", name), references=True)
 
 
-def _bytes(path: Path) -> bytes:
+def _mark(raw: bytes, encoding: str) -> bytes:
+    """The byte order mark at the start, if it is one of this encoding."""
+    name = encoding.lower().replace("_", "-")
+    return next((mark for mark, marked in _MARKS.items() if raw.startswith(mark) and name == marked), b"")
+
+
+def raw_bytes(path: Path) -> bytes:
     """The bytes of a file, decompressed; `-` is standard input."""
     if str(path) == "-":
         return sys.stdin.buffer.read()
@@ -92,7 +115,8 @@ def _bytes(path: Path) -> bytes:
         raise TextError(f"{path}: {damage}\n  Download or create the file again.") from None
 
 
-def _decoded(path: Path, raw: bytes, mark: bytes, encoding: str) -> Content:
+def decoded(path: Path, raw: bytes, mark: bytes, encoding: str) -> Content:
+    """The content of a file that has these bytes, a mark among them."""
     try:
         text = raw[len(mark) :].decode(encoding)
         sound = text.encode(encoding) == raw[len(mark) :]

@@ -57,9 +57,27 @@ def blocks(path: Path, *, size: int = _BLOCK) -> Iterator[bytes]:
         ) from None
 
 
-def lines(path: Path, bad: BadInput) -> Iterator[str | None]:
-    """The lines of a UTF-8 file without their ends (LF or CRLF), None for each bad one, which `bad` has counted."""
-    return lines_in(blocks(path), path, bad)
+def lines(path: Path, bad: BadInput, encoding: str | None = None) -> Iterator[str | None]:
+    """The lines of a file without their ends (LF or CRLF), None for each bad one, which `bad` has counted.
+
+    The file is UTF-8, unless another encoding is given.
+    """
+    return lines_in(blocks(path) if encoding is None else transcoded(blocks(path), encoding, path), path, bad)
+
+
+def transcoded(source: Iterator[bytes], encoding: str, path: Path) -> Iterator[bytes]:
+    """The blocks of a text in another encoding as UTF-8."""
+    decoder, position = codecs.getincrementaldecoder(encoding)(), 0
+    try:
+        for block in source:
+            yield decoder.decode(block).encode()
+            position += len(block)
+        yield decoder.decode(b"", final=True).encode()
+    except UnicodeDecodeError as error:
+        raise CorpusError(
+            f"{path}: byte {position + error.start + 1:,} of this text, {error.object[error.start]:#04x}, is not "
+            f"{encoding.upper()}.\n  Give the right encoding with --encoding."
+        ) from None
 
 
 def lines_in(source: Iterator[bytes], path: Path, bad: BadInput) -> Iterator[str | None]:

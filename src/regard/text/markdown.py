@@ -22,6 +22,7 @@ _VERBATIM = re.compile(
     r"(?:https?|ftp)://[^\s<>]*[^\s<>.,;:!?)\]\"'*_]"  # addresses without brackets
     r"|\{[#.:][^{}]*\}|\{\{.*?\}\}|\{%.*?%\}"  # attributes and templates
     r"|\[\^[^\]\s]+\]:?|\[![A-Z]+\]|\A\[[ xX]\](?=\s)"  # footnotes, alerts, tasks
+    r"|([\ue000-\uf8ff])\1*"  # math, as regard.text.markdown_masks hides it
 )
 _SOFT = re.compile(r"[ \t]*\n[ \t]*")
 _HARD = re.compile(r"(?: {2,}|\\)\n[ \t]*")

@@ -1,17 +1,20 @@
 """Subtitles, as SRT and WebVTT have them in common: cues of a time line and lines of text, up to a blank line.
 
 The lines of a cue are one sentence or a part of one, so they are translated as one text and broken again into as many
-lines of about equal length. Lines that start with a dash are speakers of their own, and stay lines of their own.
+lines of about equal length. Where a sentence ends with a line, the next line begins a text of its own. Lines that start
+with a dash are speakers of their own, and stay lines of their own.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from itertools import accumulate
 
 from regard.text.content import Content
 from regard.text.documents import Document, Edit, Place, Segment
-from regard.text.inline import Inline, Shown
+from regard.text.sentences import sentences
+from regard.text.tagged import tagged
 
 _LINE = re.compile(r"([^\r\n]*)(\r\n|\n|\r|$)")
 _SPEAKER = re.compile(r"\s*(?:<[^<>]*>|\{\\[^{}]*\})*\s*[-–—]\s*(?=\S)")
@@ -59,10 +62,11 @@ def _place(
     unescaped: Callable[[str], str],
     escaped: Callable[[str], str],
 ) -> Place | None:
-    raw = " ".join(content.text[start:end].strip() for start, end in lines)
+    groups = _groups([content.text[start:end].strip() for start, end in lines], codes)
+    raw = "\n".join(" ".join(group) for group in groups)
     speaker = _SPEAKER.match(raw)
     leading = speaker[0] if speaker else ""
-    shown = _shown(raw[len(leading) :], codes, unescaped)
+    shown = tagged(raw[len(leading) :], codes, unescaped)
     if not shown.text:
         return None
     start, end = lines[0][0], lines[-1][1]
@@ -72,12 +76,29 @@ def _place(
     def put(translation: str) -> list[Edit]:
         text = leading + shown.restored(translation, escaped)
         before = indentation[0] if indentation else ""
-        parts = broken(text.lstrip(), len(lines))
+        said = text.lstrip().split("\n")
+        if len(said) == len(groups):
+            parts = [part for one, group in zip(said, groups, strict=True) for part in broken(one, len(group))]
+        else:
+            parts = broken(" ".join(said), len(lines))
         if all(map(_SPEAKER.match, parts)):  # by chance, they would be speakers of their own
             parts = [" ".join(parts)]
         return [Edit(start, end, before + line_end.join(parts))]
 
     return Place(Segment(source=shown.text, line=content.line(start)), put)
+
+
+def _groups(lines: list[str], codes: re.Pattern[str]) -> list[list[str]]:
+    """The lines of a cue; those that a sentence goes on over are together."""
+    groups = [[lines[0]]]
+    for line in lines[1:]:
+        before, after = codes.sub("", groups[-1][-1]).strip(), codes.sub("", line).strip()
+        ends = set(accumulate(map(len, sentences(f"{before} {after}"))))
+        if before and after and len(before) + 1 in ends:
+            groups.append([line])
+        else:
+            groups[-1].append(line)
+    return groups
 
 
 def broken(text: str, lines: int) -> list[str]:
@@ -101,24 +122,3 @@ def _filled(words: list[str], width: int) -> list[str]:
         else:
             filled.append(word)
     return filled
-
-
-def _shown(raw: str, codes: re.Pattern[str], unescaped: Callable[[str], str]) -> Shown:
-    """Text and codes; a closing tag that fits the innermost open one closes it, all others stand alone."""
-    found = list(codes.finditer(raw))
-    partners, open_ = dict[int, int](), list[int]()
-    for number, code in enumerate(found):
-        name = re.match(r"</?(\w+)", code[0])
-        if name and code[0].startswith("</"):
-            if open_ and found[open_[-1]][0].startswith(f"<{name[1]}"):
-                partners[open_.pop()] = number
-        elif name:
-            open_.append(number)
-    closing = set(partners.values())
-    built, position = Inline(), 0
-    for number, code in enumerate(found):
-        built.text(unescaped(raw[position : code.start()]))
-        (built.open if number in partners else built.close if number in closing else built.alone)(code[0])
-        position = code.end()
-    built.text(unescaped(raw[position:]))
-    return built.shown()

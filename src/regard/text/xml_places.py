@@ -24,6 +24,8 @@ _TOKEN = re.compile(
 )
 _ATTRIBUTE = re.compile(r"""([^\s=]+)\s*=\s*("[^"]*"|'[^']*')""")
 _REFERENCE = re.compile(r"&(#\d+|#x[0-9A-Fa-f]+|[^;\s]+);")
+_DECLARATION = re.compile(r"\A<\?xml[^>]*\?>")
+_DEEPEST = 256
 _NAMED = {"lt": "<", "gt": ">", "amp": "&", "quot": '"', "apos": "'"}
 
 
@@ -59,6 +61,13 @@ class Node:
         """The first child of that name."""
         return next((child for child in self.children if child.local == local), None)
 
+    def inside(self, *names: str) -> bool:
+        """Whether it lies within an element of one of these names."""
+        node = self.parent
+        while node is not None and node.local not in names:
+            node = node.parent
+        return node is not None
+
     def inherited(self, attribute: str) -> str | None:
         """An attribute of this element or of the nearest one around it that has it."""
         node: Node | None = self
@@ -76,12 +85,16 @@ class Node:
             yield from child.every(*names)
 
 
-def tree(content: Content) -> Node:
-    """The root element of a document that lxml finds in order."""
-    _check(content)
-    top = Node(name="", attributes={}, start=0, within=0)
-    inner = top
-    for found in _TOKEN.finditer(content.text):
+def tree(content: Content, span: tuple[int, int] | None = None) -> Node:
+    """The root element of a document, or of a part of it, that lxml finds in order."""
+    start, end = span or (0, len(content.text))
+    _check(content, start, end)
+    top = Node(name="", attributes={}, start=start, within=start)
+    inner, depth = top, 0
+    for found in _TOKEN.finditer(content.text, start, end):
+        depth += bool(found["opened"] and not found["empty"]) - bool(found["closed"])
+        if depth > _DEEPEST:
+            raise content.wrong(None, f"its elements are nested more than {_DEEPEST} deep.", Problem.XML.hint)
         if found["closed"]:
             inner.without, inner.end = found.span()
             inner = inner.parent or top
@@ -103,6 +116,19 @@ def inline(content: Content, node: Node, codes: Collection[str]) -> Shown:
     built = Inline()
     _walk(content, node, codes, built, keep=node.inherited("xml:space") == "preserve")
     return built.shown()
+
+
+def add_text(raw: str, built: Inline, *, keep: bool) -> None:
+    """Text between elements, with the comments and references in it."""
+    position = 0
+    for found in _TOKEN.finditer(raw):
+        _add_text(raw[position : found.start()], built, keep=keep)
+        if found[0].startswith("<![CDATA["):
+            built.text(_spaced(found[0][9:-3], keep=keep))
+        else:
+            built.alone(found[0])
+        position = found.end()
+    _add_text(raw[position:], built, keep=keep)
 
 
 def escaped(text: str) -> str:
@@ -136,15 +162,16 @@ def with_attributes(tag: str, attributes: Mapping[str, str]) -> str:
     return tag
 
 
-def _check(content: Content) -> None:
+def _check(content: Content, start: int, end: int) -> None:
     """Refuse what is not XML, or brings definitions."""
-    if DEFINITIONS.search(content.text):
+    text = content.text[start:end]
+    if DEFINITIONS.search(text):
         _refuse(content)
     parser = etree.XMLParser(resolve_entities=False, no_network=True, load_dtd=False, huge_tree=False)
     try:
-        root = etree.fromstring(content.encoded(content.text), parser)
+        root = etree.fromstring(_DECLARATION.sub("", text).encode(errors="surrogatepass"), parser)
     except etree.XMLSyntaxError as error:
-        what = "this file is empty." if not content.text.strip() else f"this is not valid XML: {error.msg}."
+        what = "this file is empty." if not text.strip() else f"this is not valid XML: {error.msg}."
         raise content.wrong(error.lineno, what, Problem.XML.hint) from None
     if defines(root):
         _refuse(content)
@@ -157,7 +184,7 @@ def _refuse(content: Content) -> None:
 def _walk(content: Content, node: Node, codes: Collection[str], built: Inline, *, keep: bool) -> None:
     position = node.within
     for child in node.children:
-        _add(content.text[position : child.start], built, keep=keep)
+        add_text(content.text[position : child.start], built, keep=keep)
         start, end = content.text[child.start : child.within], content.text[child.without : child.end]
         if child.local in codes or not content.text[child.within : child.without] or _protected(child):
             built.alone(content.text[child.start : child.end])
@@ -166,24 +193,11 @@ def _walk(content: Content, node: Node, codes: Collection[str], built: Inline, *
             _walk(content, child, codes, built, keep=keep)
             built.close(end)
         position = child.end
-    _add(content.text[position : node.without], built, keep=keep)
+    add_text(content.text[position : node.without], built, keep=keep)
 
 
 def _protected(node: Node) -> bool:
     return node.attributes.get("translate") == "no" or node.attributes.get("mtype") == "protected"
-
-
-def _add(raw: str, built: Inline, *, keep: bool) -> None:
-    """Text between elements, with the comments and references in it."""
-    position = 0
-    for found in _TOKEN.finditer(raw):
-        _add_text(raw[position : found.start()], built, keep=keep)
-        if found[0].startswith("<![CDATA["):
-            built.text(_spaced(found[0][9:-3], keep=keep))
-        else:
-            built.alone(found[0])
-        position = found.end()
-    _add_text(raw[position:], built, keep=keep)
 
 
 def _add_text(raw: str, built: Inline, *, keep: bool) -> None:

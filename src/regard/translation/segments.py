@@ -1,4 +1,4 @@
-"""A text and the parts of it that are translated one by one: its lines, and its sentences if it is long.
+"""A text and the parts of it that are translated one by one: its lines, what tabs separate, its sentences if it is long.
 
 What is between the parts stays as it is, and so does white space around the text. Short texts of one line, by far
 the most, are one part each, and looking for more costs them nothing.
@@ -18,6 +18,7 @@ from regard.tokens.tokeniser import Tokeniser, utf8
 
 _MOST_WORDS = 80  # a single sentence of more words is cut at its clauses
 _TAG_BREAK = re.compile(r"(?<=<br>)|(?<=<br/>)|(?<=<br />)")  # what stands behind it is a text of its own
+_CELL = re.compile(r"[^\t]*\t+|[^\t]+")
 _PIECES_A_CHARACTER = 4  # one for each byte, at most
 
 
@@ -80,9 +81,11 @@ class Segmenter:
         return any(letter.isalpha() for place, letter in enumerate(text) if place not in within)
 
     def _pieces(self, text: str) -> Iterable[str]:
-        if not has_breaks(text) and "<" not in text:
+        if not has_breaks(text) and "\t" not in text and "<br" not in text:
             return self._of_a_line(text)
-        return [piece for line in lines(text) for part in _TAG_BREAK.split(line) for piece in self._of_a_line(part)]
+        cells = _CELL.findall(text) if "\t" in text else [text]
+        parts = [part for cell in cells for line in lines(cell) for part in _TAG_BREAK.split(line) if part]
+        return [piece for part in parts for piece in self._of_a_line(part)]
 
     def _of_a_line(self, line: str) -> Iterator[str]:
         if self._fits(line, self._split_over):

@@ -1,7 +1,8 @@
 """Markdown: paragraphs, headings, list items and table cells are segments, each as one text.
 
-Code, HTML blocks, front matter, link targets and definitions of links stay as they are; emphasis, links, images and
-inline code stay where the translation has their tags. A paragraph of several lines is filled to the width it had.
+Code, math, HTML blocks, link targets and definitions of links stay as they are; emphasis, links, images and inline code
+stay where the translation has their tags. A paragraph of several lines is filled to the width it had. The titles of
+containers (`:::tip Title`) are segments, and so are title, description and the like in the front matter.
 """
 
 from __future__ import annotations
@@ -17,14 +18,15 @@ from regard.text.content import Content
 from regard.text.documents import Asked, Document, Edit, Place, Segment
 from regard.text.inline import LostMarkup, Shown
 from regard.text.markdown import Astray, Environment, escaped, inline, markup, parser
+from regard.text.markdown_masks import Masked, Span, mask
 
 SUFFIXES = (".md", ".markdown")
 BILINGUAL = False
 
-_FRONT = re.compile(r"\A(---|\+\+\+)[ \t]*\r?\n(?:.*?\n)??\1[ \t]*(?=\r?\n|\Z)", re.DOTALL)
 _LINE = re.compile(r"([^\r\n]*)(?:\r\n|\n|\r|\Z)")
 _MARKER = re.compile(r"\A(\d+)?(?=[^\w\s])")
 _STARTS = re.compile(r"[^\W\d_]|[\"'“„«(\[]|`(?!`)|\*{1,2}\w")
+_UNQUOTED = re.compile(r"[^\W_](?:(?!: | #)[^\"'\n])*(?<![\s:])")
 _PLAIN = ["paragraph_open", "inline", "paragraph_close"]
 
 
@@ -41,14 +43,17 @@ class _Block(NamedTuple):
 
 def read(content: Content, asked: Asked) -> Document:  # noqa: ARG001
     """The document."""
-    front = _FRONT.match(content.text)
-    text = content.text
-    if front:
-        text = re.sub(r"[^\r\n]", " ", front[0]) + text[front.end() :]
+    masked = mask(content.text)
+    text = masked.text
     lines = [found.span(1) for found in _LINE.finditer(text)]
     environment: Environment = {}
     tokens = parser().parse(text, environment)
-    places, row, cursor = [], -1, 0
+    places = [_value(content, span) for span in masked.front]
+    for span in masked.titles:
+        title = content.text[span.start : span.end]
+        token = parser().parseInline(title, environment)[0]
+        places += _place(content, _Block(*span, title, heading=True), token, environment, masked)
+    row, cursor = -1, 0
     for before, token in pairwise(tokens):
         if token.type != "inline" or not token.map:
             continue
@@ -60,7 +65,7 @@ def read(content: Content, asked: Asked) -> Document:  # noqa: ARG001
         else:
             block = _lines(text, token, lines, heading=before.type == "heading_open" and before.markup[0] == "#")
         if block:
-            places += list(_place(content, block, token, environment))
+            places += _place(content, block, token, environment, masked)
     return Document(text=content.text, places=tuple(places))
 
 
@@ -87,7 +92,9 @@ def _lines(text: str, token: Token, lines: list[tuple[int, int]], *, heading: bo
     return _Block(starts[0], starts[-1] + len(last), token.content, prefix=prefix, heading=heading)
 
 
-def _place(content: Content, block: _Block, token: Token, environment: Environment) -> Iterator[Place]:
+def _place(
+    content: Content, block: _Block, token: Token, environment: Environment, masked: Masked
+) -> Iterator[Place]:
     try:
         shown = inline(block.content, token.children or [], environment).shown()
     except Astray:
@@ -99,6 +106,8 @@ def _place(content: Content, block: _Block, token: Token, environment: Environme
 
     def sound(text: str) -> bool:
         """Whether this is one block with the markup of the source."""
+        if text.startswith((":::", "$$")):
+            return False
         if block.cell or block.heading:
             return "\n" not in text and markup(parser().parseInline(text, environment)[0].children or []) == expected
         tokens = parser().parse(text, environment)
@@ -106,10 +115,29 @@ def _place(content: Content, block: _Block, token: Token, environment: Environme
 
     def put(translation: str) -> list[Edit]:
         text = _written(shown, translation, width, sound)
-        text = text.replace("|", "\\|") if block.cell else text
+        text = masked.unmasked(text.replace("|", "\\|") if block.cell else text)
         return [Edit(block.start, block.end, text.replace("\n", content.line_end + block.prefix))]
 
     yield Place(Segment(source=shown.text, line=content.line(block.start)), put)
+
+
+def _value(content: Content, span: Span) -> Place:
+    """A value in the front matter, which keeps its quotes, and gets some where it needs them."""
+    raw = content.text[span.start : span.end]
+    quote = raw[0] if raw[0] in "\"'" else ""
+    text = raw.strip(quote) if quote else raw
+    text = text.replace("''", "'") if quote == "'" else text.replace('\\"', '"') if quote else text
+
+    def put(translation: str) -> list[Edit]:
+        plain = not quote and _UNQUOTED.fullmatch(translation)
+        if quote == "'":
+            written = "'" + translation.replace("'", "''") + "'"
+        else:
+            escaped_ = translation.replace("\\", "\\\\").replace('"', '\\"')
+            written = translation if plain else f'"{escaped_}"'
+        return [Edit(span.start, span.end, written)]
+
+    return Place(Segment(source=text, line=content.line(span.start)), put)
 
 
 def _written(shown: Shown, translation: str, width: int, sound: Callable[[str], bool]) -> str:

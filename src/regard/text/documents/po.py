@@ -2,6 +2,8 @@
 
 A machine's translation is marked `fuzzy` unless told otherwise: gettext then does not use it before a person has looked
 at it. Comments, contexts, other flags, obsolete entries and the header stay; an empty `Language` in it is filled in.
+A template (POT) becomes a catalogue: its header gets the encoding, the language, its plural forms and the date, and its
+entries as many forms. Accelerators (`_Open`, `Op&en`) move to a letter of the translation.
 """
 
 from __future__ import annotations
@@ -9,15 +11,30 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import polib
 
+from regard.text.accelerators import Accelerator, joined, split
 from regard.text.bad_input import Problem
-from regard.text.content import Content
-from regard.text.documents import Asked, Document, Edit, Place, Segment, SegmentState
-from regard.text.formats.po import BrokenCatalogue, parse
-from regard.text.inline import Inline, Shown
+from regard.text.content import Content, decoded, raw_bytes, read_text
+from regard.text.documents import (
+    UNREMARKED,
+    Asked,
+    Document,
+    Edit,
+    Origin,
+    Place,
+    Remarks,
+    Segment,
+    SegmentState,
+)
+from regard.text.files import bare_name
+from regard.text.formats.po import BrokenCatalogue, declared_encoding, parse
+from regard.text.inline import Shown
 from regard.text.pairs import serves
+from regard.text.po_headers import filled, is_template, plural_count
+from regard.text.tagged import tagged
 
 SUFFIXES = (".po", ".pot")
 BILINGUAL = True
@@ -25,12 +42,12 @@ BILINGUAL = True
 _LINE = re.compile(r"([^\n]*?)(?:\r?\n|$)")
 _FIELD = re.compile(r'\s*(?:(msgctxt|msgid_plural|msgid|msgstr)(?:\[(\d)\])?\s*)?"((?:[^"\\]|\\.)*)"\s*')
 _FLAG = re.compile(r",\s*fuzzy(?![\w-])")
-_TAG = re.compile(r"(</?[A-Za-z][^<>]*>)")
 _LANGUAGE = re.compile(r"^Language:[ \t]*([^\n]*)$", re.MULTILINE)
-_FORMS = re.compile(r"nplurals\s*=\s*(\d)")
+_OWN = "# Regard: "  # what Regard records about a translation
+_MARKS = "_&"
 _WIDTH = 78
 
-Put = Callable[[str], list[Edit]]
+Put = Callable[[str, Remarks], list[Edit]]
 
 
 @dataclass(slots=True)
@@ -38,15 +55,18 @@ class _Field:
     start: int
     end: int
     text: str
+    new: bool = False  # it is to be written behind the field before it
 
 
 @dataclass(slots=True)
 class _Entry:
     """An entry by where it stands; a keyword with its number, `msgstr[1]`, leads to its text."""
 
+    begin: int = -1
     start: int = -1  # of its first line after the comments, where flags can stand
     flags: tuple[int, int] | None = None  # its line of flags
     fuzzy: bool = False
+    own: list[tuple[int, int]] = field(default_factory=list)  # comments that Regard wrote
     fields: dict[str, _Field] = field(default_factory=dict)
 
     @property
@@ -57,13 +77,29 @@ class _Entry:
         return self.fields[name].text if name in self.fields else ""
 
     def take_comment(self, line: str, span: tuple[int, int]) -> None:
+        self.begin = span[0] if self.begin < 0 else self.begin
+        if line.startswith(_OWN):
+            self.own.append(span)
         if line.startswith("#,"):
             self.flags, self.fuzzy = span, bool(_FLAG.search(line))
         if line.startswith("#|") and self.start < 0:
             self.start = span[0]
 
+    def fit(self, forms: int) -> list[Edit]:
+        """Give a plural entry as many forms as the language has: new fields, and edits that remove others."""
+        there = [name for name in self.fields if name.startswith("msgstr[")]
+        if not there:
+            return []
+        end = self.fields[there[-1]].end
+        for number in range(len(there), forms):
+            self.fields[f"msgstr[{number}]"] = _Field(end, end, "", new=True)
+        extra = [self.fields.pop(name) for name in there[forms:]]
+        kept = self.fields[there[forms - 1]].end if extra else end
+        return [Edit(kept, end, "")] if extra else []
+
     def take_text(self, matched: re.Match[str], span: tuple[int, int]) -> None:
         self.start = span[0] if self.start < 0 else self.start
+        self.begin = self.start if self.begin < 0 else self.begin
         keyword, number, raw = matched.groups()
         if keyword:
             name = keyword if number is None else f"{keyword}[{number}]"
@@ -71,6 +107,15 @@ class _Entry:
         elif self.fields:
             last = next(reversed(self.fields.values()))
             last.end, last.text = span[1], last.text + polib.unescape(raw)
+
+
+def load(path: Path, encoding: str | None = None) -> Content:
+    """The text in the encoding that the header declares, or in the one given."""
+    if encoding:
+        return read_text(path, encoding)
+    raw = raw_bytes(path)
+    declared = declared_encoding(raw)
+    return read_text(path) if declared is None else decoded(path, raw, b"", declared)
 
 
 def read(content: Content, asked: Asked) -> Document:
@@ -85,16 +130,28 @@ def read(content: Content, asked: Asked) -> Document:
         raise content.wrong(None, what, "Use a model of these languages, or correct the header's Language.")
     wrapped = all(len(line) <= _WIDTH + 4 for line in content.text.split("\n") if '"' in line and line[:1] != "#")
     writer = _Writer(content.line_end, _WIDTH if wrapped else 0)
-    forms = _FORMS.search(header.text("msgstr")) if header else None
-    single = bool(forms and forms[1] == "1")
-    places = [
-        place for entry in entries if entry is not header for place in _places(content, entry, writer, asked, single)
-    ]
-    besides = []
-    if header and asked.languages and stated and not language:
+    besides, forms = list[Edit](), plural_count(header.text("msgstr")) if header else None
+    if header and asked.languages and _is_template(content, header):
+        text = filled(header.text("msgstr"), asked.languages.target)
+        besides = [writer.edit("msgstr", header.fields["msgstr"], text)]
+        besides += _flagged(content, header, writer, marked=False)
+        forms = plural_count(text)
+        for entry in entries:
+            besides += entry.fit(forms or 2)
+    elif header and asked.languages and stated and not language:
         text = _LANGUAGE.sub(f"Language: {asked.languages.target}", header.text("msgstr"), count=1)
         besides.append(writer.edit("msgstr", header.fields["msgstr"], text))
+    places = [
+        place
+        for entry in entries
+        if entry is not header
+        for place in _places(content, entry, writer, asked, forms == 1)
+    ]
     return Document(text=content.text, places=tuple(places), besides=tuple(besides))
+
+
+def _is_template(content: Content, header: _Entry) -> bool:
+    return bare_name(content.path).endswith(".pot") or is_template(header.text("msgstr"))
 
 
 @dataclass(frozen=True)
@@ -105,9 +162,11 @@ class _Writer:
     width: int
 
     def edit(self, name: str, place: _Field, text: str) -> Edit:
+        """The field with another text."""
         written = polib.POEntry(msgid="", msgstr=text).__unicode__(wrapwidth=self.width)
         lines = written[written.index("msgstr ") + len("msgstr") :].rstrip("\n").split("\n")
-        return Edit(place.start, place.end, name + self.line_end.join(lines))
+        before = self.line_end if place.new else ""
+        return Edit(place.start, place.end, before + name + self.line_end.join(lines))
 
 
 def _entries(text: str) -> Iterator[_Entry]:
@@ -148,26 +207,46 @@ def _places(content: Content, entry: _Entry, writer: _Writer, asked: Asked, sing
         if not name.startswith("msgstr"):
             continue
         plural = "msgid_plural" in entry.fields and (single or name not in ("msgstr", "msgstr[0]"))
-        shown = _shown(entry.text("msgid_plural" if plural else "msgid"))
+        shown, accelerator = _shown(entry.text("msgid_plural" if plural else "msgid"))
         if shown.text:
             state = SegmentState.UNFINISHED if entry.fuzzy else SegmentState.TRANSLATED
             segment = Segment(
                 source=shown.text,
-                target=_shown(place.text).text,
+                target=_shown(place.text)[0].text,
                 state=state if place.text else SegmentState.UNTRANSLATED,
                 line=content.line(place.start),
             )
-            yield Place(segment, _putting(content, entry, name, shown, writer, asked))
+            recording = _recording(content, entry, name, shown, accelerator, writer, asked)
+            yield Place(segment, lambda text, recording=recording: recording(text, UNREMARKED), recording)  # type: ignore[misc]
 
 
-def _putting(content: Content, entry: _Entry, name: str, shown: Shown, writer: _Writer, asked: Asked) -> Put:
-    def put(translation: str) -> list[Edit]:
+def _recording(
+    content: Content,
+    entry: _Entry,
+    name: str,
+    shown: Shown,
+    accelerator: Accelerator | None,
+    writer: _Writer,
+    asked: Asked,
+) -> Put:
+    def record(translation: str, remarks: Remarks) -> list[Edit]:
+        marked = asked.marked and remarks.origin is Origin.MACHINE
         return [
-            *_flagged(content, entry, writer, marked=asked.marked),
-            writer.edit(name, entry.fields[name], shown.restored(translation)),
+            *_remarked(entry, writer, remarks),
+            *_flagged(content, entry, writer, marked=marked),
+            writer.edit(name, entry.fields[name], joined(shown.restored(translation), accelerator)),
         ]
 
-    return put
+    return record
+
+
+def _remarked(entry: _Entry, writer: _Writer, remarks: Remarks) -> list[Edit]:
+    """The edits of the comments that Regard writes, which take the place of those that it wrote before."""
+    lines = ["from the translation memory"] if remarks.origin is Origin.MEMORY else []
+    lines += [" ".join(note.split()) for note in remarks.notes]
+    text = "".join(f"{_OWN}{line}{writer.line_end}" for line in lines)
+    edits = [Edit(entry.begin, entry.begin, text)] if text else []
+    return [*edits, *(Edit(start, end + len(writer.line_end), "") for start, end in entry.own)]
 
 
 def _flagged(content: Content, entry: _Entry, writer: _Writer, *, marked: bool) -> list[Edit]:
@@ -186,11 +265,6 @@ def _flagged(content: Content, entry: _Entry, writer: _Writer, *, marked: bool) 
     return [Edit(start, end, rest)]
 
 
-def _shown(text: str) -> Shown:
-    built = Inline()
-    for piece in _TAG.split(text):
-        if _TAG.fullmatch(piece):
-            built.alone(piece)
-        else:
-            built.text(piece)
-    return built.shown()
+def _shown(text: str) -> tuple[Shown, Accelerator | None]:
+    bare, accelerator = split(text, _MARKS)
+    return tagged(bare), accelerator

@@ -2,6 +2,7 @@
 
 Inline elements stay: those around text as tags around text, all others as single tags. Units with `translate="no"` and
 proposals (`alt-trans`) are passed over. A unit that is segmented (`seg-source`) is translated as that, segments kept.
+The origin of a translation is its `state-qualifier` (1.2) or `subState` (2.x); notes become `note` elements.
 """
 
 from __future__ import annotations
@@ -9,7 +10,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from regard.text.content import Content, read_xml
-from regard.text.documents import Asked, Document, Edit, Place, Segment, SegmentState
+from regard.text.documents import (
+    UNREMARKED,
+    Asked,
+    Document,
+    Edit,
+    Origin,
+    Place,
+    Remarks,
+    Segment,
+    SegmentState,
+)
 from regard.text.pairs import serves
 from regard.text.xml_places import Node, escaped, inline, space_before, tree, with_attributes
 
@@ -20,6 +31,8 @@ load = read_xml
 _CODES = frozenset({"bpt", "ept", "ph", "it", "cp", "x", "bx", "ex", "sc", "ec", "sm", "em"})
 _UNTRANSLATED = frozenset({"new", "needs-translation", "initial"})
 _REVIEW = {"state": "needs-review-translation", "state-qualifier": "mt-suggestion"}
+_MEMORY = {"state": "translated", "state-qualifier": "exact-match"}
+_AUTHOR = "Regard"
 
 
 def read(content: Content, asked: Asked) -> Document:
@@ -62,14 +75,50 @@ def _place(content: Content, unit: Node, asked: Asked, *, modern: bool) -> Itera
     state = (unit if modern else target or unit).attributes.get("state", "")
     segment = Segment(source=shown.text, target=already, state=_state(already, state), line=content.line(source.start))
 
-    def put(translation: str) -> list[Edit]:
-        edits = [_target(content, source, target, shown.restored(translation, escaped), asked, modern=modern)]
-        if modern and (asked.marked or state == "initial"):
-            tag = with_attributes(content.text[unit.start : unit.within], {"state": "translated"})
+    def record(translation: str, remarks: Remarks) -> list[Edit]:
+        text = shown.restored(translation, escaped)
+        edits = [_target(content, source, target, text, _attributes(target, asked, remarks, modern=modern))]
+        if modern and (asked.marked or state == "initial" or remarks.origin is Origin.MEMORY):
+            origin = {"subState": "regard:exact-match"} if remarks.origin is Origin.MEMORY else {}
+            tag = with_attributes(content.text[unit.start : unit.within], {"state": "translated"} | origin)
             edits.append(Edit(unit.start, unit.within, tag))
-        return edits
+        return [*edits, *_noted(content, unit, target or source, remarks, modern=modern)]
 
-    yield Place(segment, put)
+    yield Place(segment, lambda translation: record(translation, UNREMARKED), record)
+
+
+def _attributes(target: Node | None, asked: Asked, remarks: Remarks, *, modern: bool) -> dict[str, str]:
+    """What the tag of a target says about its state; in 2.x, that of the segment says it."""
+    if modern:
+        return {}
+    if remarks.origin is Origin.MEMORY:
+        return _MEMORY
+    if asked.marked:
+        return _REVIEW
+    return {"state": "translated"} if target and "state" in target.attributes else {}
+
+
+def _noted(content: Content, unit: Node, behind: Node, remarks: Remarks, *, modern: bool) -> list[Edit]:
+    """The notes for a reviewer in the place of those of an earlier run; in 2.x, they belong to a unit of one segment."""
+    owner = unit.parent if modern and unit.parent else unit
+    holder = owner.child("notes") if modern else unit
+    if not remarks.notes:
+        return []
+    edits = [Edit(note.start, note.end, "") for note in (holder.children if holder else ()) if _is_own(note)]
+    name, author = unit.beside("note"), "category" if modern else "from"
+    notes = "".join(f'<{name} {author}="{_AUTHOR}">{escaped(note)}</{name}>' for note in remarks.notes)
+    if not modern:
+        return [*edits, Edit(behind.end, behind.end, notes)]
+    if holder:
+        return [*edits, Edit(holder.without, holder.without, notes)]
+    if sum(child.local == "segment" for child in owner.children) > 1:
+        return []
+    wrapper = unit.beside("notes")
+    return [Edit(owner.children[0].start, owner.children[0].start, f"<{wrapper}>{notes}</{wrapper}>")]
+
+
+def _is_own(note: Node) -> bool:
+    return note.local == "note" and _AUTHOR in (note.attributes.get("from"), note.attributes.get("category"))
 
 
 def _state(target: str, state: str) -> SegmentState:
@@ -78,17 +127,14 @@ def _state(target: str, state: str) -> SegmentState:
     return SegmentState.UNFINISHED if state.startswith("needs-") else SegmentState.TRANSLATED
 
 
-def _target(content: Content, source: Node, target: Node | None, text: str, asked: Asked, *, modern: bool) -> Edit:
+def _target(content: Content, source: Node, target: Node | None, text: str, attributes: dict[str, str]) -> Edit:
     """A new target after the source, or the one that is there with other content."""
     name = source.beside("target")
     tag = content.text[target.start : target.within] if target else f"<{name}>"
     if not target and "xml:space" in source.attributes:
         tag = with_attributes(tag, {"xml:space": source.attributes["xml:space"]})
     tag = tag.removesuffix("/>").rstrip() + ">" if tag.endswith("/>") else tag
-    if not modern and asked.marked:
-        tag = with_attributes(tag, _REVIEW)
-    elif not modern and target and "state" in target.attributes:
-        tag = with_attributes(tag, {"state": "translated"})
+    tag = with_attributes(tag, attributes)
     if target:
         return Edit(target.start, target.end, f"{tag}{text}</{target.name}>")
     return Edit(source.end, source.end, f"{space_before(content, source)}{tag}{text}</{name}>")

@@ -24,6 +24,10 @@ _SYNTAX = re.compile(r'\s*(#.*|((msgctxt|msgid|msgid_plural|msgstr(\[\d\])?)\s*)
 _LINE = re.compile(r"\(line (\d+)\)")
 
 
+_CHARSET = re.compile(rb"Content-Type:[^\n\\]*charset=([A-Za-z][\w.:-]*)", re.IGNORECASE)
+_BEGINNING = 1 << 14
+
+
 class _Content(str):
     """The text of a catalogue, whose lines end at LF only; to `str`, a U+2028 in a message is an end as well."""
 
@@ -85,6 +89,13 @@ def write(path: Path, pairs: Iterable[Pair], languages: Languages) -> None:
             seen.add(pair.source)
             entry = polib.POEntry(msgid=pair.source, msgstr=pair.target, msgctxt=context)
             file.write(encoded(entry.__unicode__(wrapwidth=0) + "\n", path, number))
+
+
+def declared_encoding(raw: bytes) -> str | None:
+    """The encoding that the header of a catalogue declares; None where that is UTF-8 or left open."""
+    found = _CHARSET.search(raw[:_BEGINNING])
+    name = found[1].decode().lower() if found else "utf-8"
+    return None if name in ("utf-8", "utf8", "charset") else name
 
 
 def parse(lines_: Sequence[str]) -> polib.POFile:

@@ -1,0 +1,68 @@
+"""Lines that are translated, as they are printed: plain, with alternatives or an alignment, or as JSON objects."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from regard.search import SearchSettings
+    from regard.text.memory import Memory
+    from regard.translation.translator import Translation, Translator
+
+
+class Lines:
+    """Translates windows of lines; a line that the translation memory has is taken from there."""
+
+    def __init__(
+        self,
+        translator: Translator,
+        search: SearchSettings,
+        glossary: Mapping[str, str] | None,
+        memory: Memory | None,
+        *,
+        alignment: bool,
+        as_json: bool,
+    ) -> None:
+        self._translator, self._search, self._glossary, self._memory = translator, search, glossary, memory
+        self._alignment, self._as_json, self._number = alignment, as_json, 0
+
+    def shown(self, texts: list[str]) -> Iterator[tuple[int, str]]:
+        """Each line with its number, as it is printed."""
+        known = [self._memory.exact(text) if self._memory else None for text in texts]
+        stream = self._translator.stream(
+            [text for text, target in zip(texts, known, strict=True) if target is None],
+            search=self._search,
+            alignment=self._alignment,
+            logprobs=self._as_json,
+            glossary=self._glossary,
+        )
+        for text, target in zip(texts, known, strict=True):
+            self._number += 1
+            found = next(stream) if target is None else _remembered(text, target)
+            yield self._number, self._written(found, remembered=target is not None)
+
+    def _written(self, found: Translation, *, remembered: bool) -> str:
+        if self._as_json:
+            return json.dumps(asdict(found) | self._origin(found.source, remembered=remembered), ensure_ascii=False)
+        if found.alternatives:
+            return "\n".join(f"{self._number}\t{other.score:.4f}\t{other.text}" for other in found.alternatives)
+        if self._alignment:
+            return found.text + "\t" + " ".join(f"{source}-{target}" for source, target in found.alignment)
+        return found.text
+
+    def _origin(self, source: str, *, remembered: bool) -> dict[str, Any]:
+        """Where a translation comes from, and what the memory has that is near; nothing without a memory."""
+        if self._memory is None:
+            return {}
+        near = [] if remembered else [match._asdict() for match in self._memory.near(source)]
+        return {"origin": "memory" if remembered else "machine", "near": near}
+
+
+def _remembered(text: str, target: str) -> Translation:
+    from regard.translation.translator import Translation
+
+    said = " ".join(target.splitlines())
+    return Translation(text=said, score=0.0, tokens=(), source=text)
