@@ -1,7 +1,7 @@
 """Strings within a text that are not language: placeholders, markup, addresses. They are to survive translation.
 
 `code` {name} {0} {n, number} {{ name }} {{#each}} {% if x %} ${name} $NAME $(NAME)      <b> </b> <br/> &amp; &#160;
-%s %d %(name)s %1$s %1 %n %% %PATH%      https://example.org/a?b=c  www.example.org  name@example.org  +49 30 123456
+%s %d %(name)s %1$s %1 %n %% %PATH%      https://example.org/a?b=c  www.example.org  name@example.org  +49 30 123456  v1.2.0-rc1
 
 In running text, a percent sign is mostly just that, so only what clearly is a directive counts: `100% sure` has none. A
 catalogue knows better: its flags (`c-format`, `python-format`, `no-c-format`) say which syntax its messages have.
@@ -21,6 +21,8 @@ _ADDRESSES = (
     r"(?:[Hh][Tt]{2}[Pp][Ss]?|[Ff][Tt][Pp])://[^\s<>\"'\]]*[^\s<>\"'\].,;:!?)]",
     r"(?<![\w.])www\.[\w-]+(?:\.[\w-]+)+(?:/[^\s<>\"'\]]*[^\s<>\"'\].,;:!?)])?",
     r"(?<![\w.+-])[\w.+-]+@[\w-]+(?:\.[\w-]+)+",
+    r"(?<![\w.])(?!\d{1,2}\.\d{1,2}\.\d{4})(?!\d{1,3}(?:\.\d{3})+(?![\w.]))\d+\.\d+(?:\.\d+)+(?:[-+][A-Za-z][\w.]*)?(?<!\.)",
+    r"(?<![\w.])v\d+(?:\.\d+)*(?:[-+][A-Za-z][\w.]*)?(?<!\.)(?!\w)",
     r"(?<!\w)\+\d{1,3}(?:[ /-]?\(\d{1,5}\))?(?:[ /-]?\d{2,})+",
 )
 _MARKUP = (
@@ -40,15 +42,16 @@ _VARIABLES = (
     r"(?<![\w$])\$[A-Za-z_]\w*",
     r"\$\([A-Za-z_]\w*\)",
 )
+_PERCENTAGE = r"(?:\d+(?:[.,]\d+)?)?%%"  # 50%% of
 _PERCENT = (
     r"%\(\w+\)[-+#0]*\d*(?:\.\d+)?[diouxXeEfFgGcrsa]",
-    r"%%",
+    _PERCENTAGE,
     r"(?<!\w)%[A-Z][A-Z0-9_]{2,}%",
     r"(?<!\d)%(?:\d+\$)?[-+#0]*\d*(?:\.\d+)?(?:hh?|ll?|[jzt])?[diouxXeEfFgGcrsan@](?![A-Za-z])",
     r"(?<!\w)%L?\d{1,2}(?![\w%])",
 )
 _ALWAYS = (*_ADDRESSES, *_MARKUP, *_TEMPLATES, *_VARIABLES)
-_SIGNS = re.compile(r"[{%<&$@`]|://|www\.|\+\d")  # a text without any of these has no placeholder
+_SIGNS = re.compile(r"[{%<&$@`]|://|www\.|\+\d|\d\.\d+\.\d|v\d")  # a text without any of these has no placeholder
 
 _BLOCK = re.compile(r"\{%|\{\{[#^/]")
 _OPENING = re.compile(r"\{%-?\s*(?:if|for|block|with|filter|macro|call|raw|autoescape|trans|blocktrans)\b|\{\{[#^]")
@@ -100,7 +103,7 @@ def differences(source: str, target: str, syntax: str = "") -> tuple[list[str], 
 def _pattern(syntax: str) -> re.Pattern[str]:
     if syntax.startswith("no-"):
         return re.compile("|".join(_ALWAYS))
-    percent = (DIRECTIVES[syntax],) if syntax in DIRECTIVES else _PERCENT
+    percent = (_PERCENTAGE, DIRECTIVES[syntax]) if syntax in DIRECTIVES else _PERCENT
     return re.compile("|".join((*_ALWAYS, *percent)))
 
 

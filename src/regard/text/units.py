@@ -25,6 +25,19 @@ _AS_WORDS = {
 }  # fmt: skip
 
 
+def whole(source: str, number: Number) -> Number:
+    """A number with its unit, as one string."""
+    after, before = _AFTER.match(source, number.end), _BEFORE.search(source, 0, number.start)
+    start = before.start() if before and not after else number.start
+    end = after.end() if after else number.end
+    return Number(source[start:end], start, end)
+
+
+def is_sign(unit: str) -> bool:
+    """Whether a unit is a sign, not an abbreviation."""
+    return unit in _SIGNS
+
+
 def lost_units(source: str, asked: Sequence[Number], target: str) -> list[tuple[Number, str]]:
     """The units that the target does not have as often as the source, each with its number in the source."""
     if not asked or not _QUICK.search(source):

@@ -70,7 +70,8 @@ def _around(text: str, place: int) -> Unknown:
         before = _NUMBER_BEFORE.search(text, 0, place)
         start = before.start() if before else place
         _, end = _word(text, place, end)
-        return Unknown(text[start:end], start, end, Kind.NUMBER if _has_digit(text[start:end]) else Kind.SYMBOL)
+        letters = any(map(str.isalpha, text[start:end])) and not _has_digit(text[start:end])
+        return Unknown(text[start:end], start, end, Kind.WORD if letters else Kind.NUMBER)
     if kind in ("Sc", "Sm"):
         after, before = _AMOUNT_AFTER.match(text, end), _AMOUNT_BEFORE.search(text, 0, place)
         if after or before:

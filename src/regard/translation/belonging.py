@@ -83,7 +83,7 @@ def _together(asked: Asked, looked: Sequence[float], needed: Sequence[float]) ->
     said = [asked.target.text[start:end].strip(_MARKS) for start, end in word_spans(asked.target.text)]
     spans = word_spans(asked.source.text)
     meant = {asked.source.text[slice(*spans[word])].strip(_MARKS) for word in asked.words if word < len(spans)}
-    same = [(len(word) > 1 and word in meant) / len(asked.words) for word in said]
+    same = [(len(word) > 1 and word in meant) / max(1, len(asked.words)) for word in said]
     shares = [_scaled(values, len(said)) for values in (looked, needed)]
     mixed = [0.4 * a + 0.6 * b for a, b in zip(*shares, strict=True)]
     return _scaled([share + copied for share, copied in zip(mixed, same, strict=True)], len(said))

@@ -1,8 +1,8 @@
 """The pass for characters that the model does not know: they are carried past it.
 
-Symbols at the ends of a text stay there. A word with an unknown letter is replaced by a name that every model copies,
-and a number with an unknown unit by a number; symbols between words are taken out and put back beside their words. Where
-stand-ins are lost, everything is taken out and put back.
+Symbols at the ends of a text stay there. A word with an unknown letter, or a symbol between words, is replaced by a name
+that every model copies, and a number with an unknown unit by a number; symbols beside marks are taken out and put back
+beside their words. Where stand-ins are lost, everything is taken out and put back.
 """
 
 from __future__ import annotations
@@ -95,10 +95,17 @@ def _plan(sentence: Sentence, spans: Sequence[Unknown]) -> _Plan:
     while rest and rest[-1].kind is Kind.SYMBOL and not sentence.text[rest[-1].end : last].strip():
         last = len(sentence.text[: rest.pop().start].rstrip())
     text = sentence.text[first:last]
-    within = tuple(one._replace(start=one.start - first, end=one.end - first) for one in rest)
+    within = tuple(_as_a_word(text, one._replace(start=one.start - first, end=one.end - first)) for one in rest)
     before, after = sentence.text[:first], sentence.text[last:]
     plan = _Plan(before, after, text, within, None, Bare.of(text, []))
     return _with_names(plan) or _all_out(plan)
+
+
+def _as_a_word(text: str, one: Unknown) -> Unknown:
+    """A symbol that stands between two words is said as a word."""
+    sides = text[: one.start].rstrip(" ")[-1:], text[one.end :].lstrip(" ")[:1]
+    apart = text[one.start - 1 : one.start] == " " and text[one.end : one.end + 1] == " "
+    return one._replace(kind=Kind.WORD) if one.kind is Kind.SYMBOL and apart and all(map(str.isalnum, sides)) else one
 
 
 def _with_names(plan: _Plan) -> _Plan | None:

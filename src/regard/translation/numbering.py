@@ -13,7 +13,7 @@ from regard.search import SearchSettings
 from regard.text.directives import arguments, numbered
 from regard.text.numbers import Number, mended, numbers, unmatched, with_months_that_exist
 from regard.text.placeholders import Placeholder, placeholders
-from regard.text.units import lost_units, with_units
+from regard.text.units import is_sign, lost_units, whole, with_units
 from regard.translation.alignment import Aligner
 from regard.translation.finding import Found, Sentence
 from regard.translation.passes import Pass, Reader
@@ -42,7 +42,10 @@ class Numbering:
                 others = way([sentences[n] for n in damaged], [asked[n] for n in damaged], settings)
                 for n, other in zip(damaged, others, strict=True):
                     found[n] = other or found[n]
-        return found
+        return [
+            [self._with_units(sentence, own, other) for other in others] if own else others
+            for sentence, own, others in zip(sentences, asked, found, strict=True)
+        ]
 
     def _in_place(self, sentence: Sentence, asked: Sequence[Number], found: Found) -> Found:
         """A translation mended without another search, as far as this can be done."""
@@ -55,17 +58,22 @@ class Numbering:
         lost, invented = unmatched(asked, _said(sentence, text))
         if lost:
             text = mended(text, lost, invented, self._language) or text
-        units = lost_units(sentence.text, asked, text)
+        units = [lost for lost in lost_units(sentence.text, asked, text) if is_sign(lost[1])]
         if units:
             text = with_units(text, _said(sentence, text), units)
         return found.saying(with_months_that_exist(text) if asked else text)
+
+    def _with_units(self, sentence: Sentence, asked: Sequence[Number], found: Found) -> Found:
+        """A translation with all units that no other way has brought back."""
+        units = lost_units(sentence.text, asked, found.text)
+        return found.saying(with_units(found.text, _said(sentence, found.text), units)) if units else found
 
     def _with_stand_ins(
         self, sentences: Sequence[Sentence], asked: Sequence[Sequence[Number]], settings: SearchSettings
     ) -> list[list[Found] | None]:
         """What is found with simple numbers in the place of all that are not."""
         plans = [
-            stand_ins(sentence.text, [Span(*number) for number in own], lambda _: "number")
+            stand_ins(sentence.text, [Span(*whole(sentence.text, number)) for number in own], lambda _: "number")
             for sentence, own in zip(sentences, asked, strict=True)
         ]
         possible = [n for n, plan in enumerate(plans) if plan]
@@ -116,4 +124,4 @@ def _said(sentence: Sentence, text: str) -> list[Number]:
 def _damaged(sentence: Sentence, asked: Sequence[Number], text: str) -> bool:
     if not asked and not any(map(str.isdigit, text)):
         return False
-    return any(unmatched(asked, _said(sentence, text)))
+    return any(unmatched(asked, _said(sentence, text))) or bool(lost_units(sentence.text, asked, text))

@@ -3,12 +3,14 @@
 A sentence is translated with its placeholders in it; models that were trained on such text copy them. Where some are
 lost or invented, the sentence is searched again, with the lost ones required and the invented ones banned. A model
 that never saw such strings then says them anywhere, among words that make no sense. So where the search fails, or its
-words are far less likely than before, the sentence is translated without placeholders, and they are put back beside
-the words that they stood by, which attention tells.
+words are far less likely than before, the sentence is translated with a name or a number in the place of each. Where one
+of these is lost, it is translated without placeholders, and they are put back beside the words that they stood by, which
+attention tells.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -23,8 +25,10 @@ from regard.translation.alignment import Aligner, Said
 from regard.translation.engines.engine import request_for
 from regard.translation.finding import Finder, Found, Sentence
 from regard.translation.putting_back import Bare, alignments, put_back
+from regard.translation.stand_ins import Span, stand_ins
 from regard.translation.translation import Alignment
 
+_NUMERIC = re.compile(r"%%$|%.*[diouxXeEfFgG]$|number|count|^\+?\d")
 _LESS_LIKELY = 1.0  # in natural logarithms for each piece
 
 
@@ -39,7 +43,7 @@ class Protection:
     ) -> list[list[Found]]:
         """The translations, those that lost or invented placeholders mended; what is still lost is named in them."""
         found = list(found)
-        for mend in (self._searched_again, self._put_back):
+        for mend in (self._searched_again, self._stood_in_for, self._put_back):
             damaged = [
                 n
                 for n, sentence in enumerate(sentences)
@@ -68,6 +72,25 @@ class Protection:
             others if others and _believable(sentence, before, others[0]) else None
             for sentence, before, others in zip(sentences, found, again, strict=True)
         ]
+
+    def _stood_in_for(
+        self, sentences: Sequence[Sentence], _: Sequence[Found], settings: SearchSettings
+    ) -> list[list[Found] | None]:
+        """What is found with simple words and numbers in the place of placeholders, where all of these come back."""
+        plans = [
+            stand_ins(one.text, [Span(*place) for place in one.placeholders], _kind) if _apart(one) else None
+            for one in sentences
+        ]
+        possible = [n for n, plan in enumerate(plans) if plan]
+        plain = [self._plain(sentences[n], plan.text) for n, plan in enumerate(plans) if plan]
+        results: list[list[Found] | None] = [None] * len(sentences)
+        for n, others in zip(possible, self._finder.find(plain, settings) if plain else (), strict=True):
+            plan = plans[n]
+            said = [(other, plan.put_back(other.text)) for other in others] if plan else []
+            whole = [other.saying(text) for other, text in said if text is not None]
+            sound = [one for one in whole if not any(differences(sentences[n].text, one.text, sentences[n].syntax))]
+            results[n] = sound or None
+        return results
 
     def _asking(self, sentence: Sentence, text: str) -> Sentence | None:
         """The sentence with a request for its placeholders; none if a request cannot help."""
@@ -131,6 +154,24 @@ def _believable(sentence: Sentence, before: Found, after: Found) -> bool:
             if any(not free and side.isalnum() and not sticks(side) for free, side in zip(apart, sides, strict=True)):
                 return False
     return after.likelihood >= before.likelihood - _LESS_LIKELY
+
+
+def _kind(span: Span) -> str:
+    """What stands in for a placeholder: a number for a number."""
+    return "number" if _NUMERIC.search(span.string) else "name"
+
+
+def _apart(sentence: Sentence) -> bool:
+    """Whether no placeholder is a tag or touches a letter or another placeholder: stand-ins would be one word with it."""
+    edges = [0, *(place for one in sentence.placeholders for place in (one.start, one.end)), len(sentence.text)]
+    sides = [
+        sentence.text[place]
+        for one in sentence.placeholders
+        for place in (one.start - 1, one.end)
+        if 0 <= place < len(sentence.text)
+    ]
+    touching = len(set(edges[1:-1])) < len(edges) - 2
+    return not touching and not any(map(str.isalnum, sides)) and not any(one.is_tag for one in sentence.placeholders)
 
 
 def _phrase(tokeniser: Tokeniser, text: str, placeholder: Placeholder) -> Phrase | None:

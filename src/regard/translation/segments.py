@@ -17,7 +17,7 @@ from regard.text.word_spans import count_words, sticks
 from regard.tokens.tokeniser import Tokeniser, utf8
 
 _MOST_WORDS = 80  # a single sentence of more words is cut at its clauses
-_TAG_BREAK = re.compile(r"(?<=<br>)|(?<=<br/>)|(?<=<br />)")  # what stands behind it is a text of its own
+_TAG_BREAK = re.compile(r"(?<=[.!?:…])\s*<br ?/?>\s*()|<br ?/?>\s*()(?=[^\W\d_a-z])")  # a new sentence behind a tag
 _CELL = re.compile(r"[^\t]*\t+|[^\t]+")
 _PIECES_A_CHARACTER = 4  # one for each byte, at most
 
@@ -84,7 +84,7 @@ class Segmenter:
         if not has_breaks(text) and "\t" not in text and "<br" not in text:
             return self._of_a_line(text)
         cells = _CELL.findall(text) if "\t" in text else [text]
-        parts = [part for cell in cells for line in lines(cell) for part in _TAG_BREAK.split(line) if part]
+        parts = [part for cell in cells for line in lines(cell) for part in _at_tags(line)]
         return [piece for part in parts for piece in self._of_a_line(part)]
 
     def _of_a_line(self, line: str) -> Iterator[str]:
@@ -126,6 +126,12 @@ class Segmenter:
         """What has no place to cut, in parts that surely fit."""
         size = max(1, min(_MOST_WORDS, self._most_pieces // _PIECES_A_CHARACTER - 1))
         return [text[start : start + size] for start in range(0, len(text), size)]
+
+
+def _at_tags(line: str) -> list[str]:
+    """A line cut behind tags that break it, where a sentence begins."""
+    ends = [match.end() for match in _TAG_BREAK.finditer(line)] if "<br" in line else []
+    return [line[start:end] for start, end in zip([0, *ends], [*ends, len(line)], strict=True) if start < end]
 
 
 def joined(parts: Iterable[str]) -> str:
