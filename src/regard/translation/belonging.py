@@ -100,7 +100,7 @@ def best_run(shares: Sequence[float], allowed: Sequence[int], count: int) -> tup
 
     Each word must earn its place: a run with gaps is cut where the gap costs more than what lies behind it brings.
     """
-    cost = 0.5 / (count + 1.5)
+    cost = 0.45 if count == 1 else 0.5 / (count + 1.5)
     best: tuple[float, int, int] | None = None
     total, start = 0.0, None
     for place, word in enumerate(allowed):
