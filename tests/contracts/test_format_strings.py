@@ -15,9 +15,11 @@ from regard.translation.translator import Translator
 
 MESSAGES = [
     "%d%% of %s done", "%s: %d files, %lu bytes", "cannot open '%s': %m", "The %dth line is too long",
-    "usage: %s [options] <file>\\n", "%1$s was replaced by %2$s", "%-20s %5.1f%%", "%*d columns", "100%% of the disk is used",
+    "usage: %s [options] <file>\\n", "%1$s was replaced by %2$s", "%-20s %5.1f%%", "%*d columns",
+    "100%% of the disk is used",
     "invalid option -- '%c'", "%s%s", "(%d)", "read %zu of %zu bytes", "warning: %.200s", "0x%08x is not aligned",
-    "line %d, column %d: expected '%s' but found '%s'", "%s is not a directory\\n", "Copied %d file to %s.", "%'d users",
+    "line %d, column %d: expected '%s' but found '%s'", "%s is not a directory\\n",
+    "Copied %d file to %s.", "%'d users",
     "size is %<PRIu64> bytes", "Try '%s --help' for more information.\\n", "cannot allocate %ld bytes for %s",
 ]  # fmt: skip
 NEEDED = 320

@@ -60,7 +60,9 @@ def test_a_marked_word_is_right_as_often_as_without_marks(
     texts = [MARK.sub(rf"{opening}\1{closing}", sentence) for sentence in SENTENCES]
     found = [one.text for one in translator.translate(texts)]
     marked = re.compile(f"{re.escape(opening)}(.+?){re.escape(closing)}")
-    right_without = [bool(re.search(rf"\b(?:{word})\b", text)) for word, text in zip(SENTENCES.values(), plain, strict=True)]
+    right_without = [
+        bool(re.search(rf"\b(?:{word})\b", text)) for word, text in zip(SENTENCES.values(), plain, strict=True)
+    ]
     right = [
         bool((mark := marked.search(text)) and re.fullmatch(word, mark[1], re.IGNORECASE))
         for word, text in zip(SENTENCES.values(), found, strict=True)
@@ -73,7 +75,14 @@ def test_a_marked_word_is_right_as_often_as_without_marks(
 
 def test_tags_of_a_document_stand_around_the_same_words(translator: Translator) -> None:
     built = Inline()
-    for method, text in [("text", "The "), ("open", "**"), ("text", "dog"), ("close", "**"), ("text", " is very "), ("open", "[")]:
+    for method, text in [
+        ("text", "The "),
+        ("open", "**"),
+        ("text", "dog"),
+        ("close", "**"),
+        ("text", " is very "),
+        ("open", "["),
+    ]:
         getattr(built, method)(text)
     built.text("big")
     built.close("](a.md)")

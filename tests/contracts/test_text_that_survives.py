@@ -30,7 +30,9 @@ def translations() -> list[Translation]:
 
 def digits(text: str) -> Counter[str]:
     """The numbers of a text without marks between their digits; the parts of a date in any order."""
-    text = re.sub(r"\b(\d{1,2})[./](\d{1,2})[./](\d{4})\b", lambda d: " ".join(str(int(part)) for part in d.groups()), text)
+    text = re.sub(
+        r"\b(\d{1,2})[./](\d{1,2})[./](\d{4})\b", lambda d: " ".join(str(int(part)) for part in d.groups()), text
+    )
     return Counter(re.findall(r"\d+", re.sub(r"(?<=\d)[.,:](?=\d)", "", text)))
 
 
@@ -84,7 +86,11 @@ def test_icu_messages_keep_their_structure_and_their_branches_are_translated(tra
 
 
 def test_texts_in_capitals_come_back_in_capitals_and_in_the_other_language(translations: list[Translation]) -> None:
-    capitals = [found for found in translations if found.source.isupper() and " " in found.source and not placeholders(found.source)]
+    capitals = [
+        found
+        for found in translations
+        if found.source.isupper() and " " in found.source and not placeholders(found.source)
+    ]
     capitals = [found for found in capitals if sum(map(str.isalpha, found.source)) > 8]
     assert len(capitals) >= 8
     for found in capitals:

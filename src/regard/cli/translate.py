@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from regard.translation.translator import Translator
 
 
-
 def command(
     model: Model,
     files: Annotated[

@@ -22,8 +22,8 @@ _WITH_FRACTION = re.compile(r"(\d{1,3}(?:([.,'’\u00a0\u202f])\d{3})+)([.,])(\d
 _ONE_MARK = re.compile(r"(\d+)[.,:](\d+)")
 
 _WORDS = {
-    "en": "zero one two three four five six seven eight nine ten eleven twelve".split(),
-    "de": "null ein zwei drei vier fünf sechs sieben acht neun zehn elf zwölf".split(),
+    "en": ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"],
+    "de": ["null", "ein", "zwei", "drei", "vier", "fünf", "sechs", "sieben", "acht", "neun", "zehn", "elf", "zwölf"],
 }
 _ENDINGS = {"en": "", "de": "(?:s|e[nrms]?)?"}
 

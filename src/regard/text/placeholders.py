@@ -1,7 +1,8 @@
 """Strings within a text that are not language: placeholders, markup, addresses. They are to survive translation.
 
-`code` {name} {0} {n, number} {{ name }} {{#each}} {% if x %} ${name} $NAME $(NAME)      <b> </b> <br/> &amp; &#160;
-%s %d %(name)s %1$s %1 %n %% %PATH%      https://example.org/a?b=c  www.example.org  name@example.org  +49 30 123456  v1.2.0-rc1
+{name} {0} {n, number} {{ name }} {{#each}} {% if x %} ${name} $NAME $(NAME) `code`      <b> </b> <br/> &amp; &#160;
+%s %d %(name)s %1$s %1 %n %% 50%% %PATH%      https://example.org/a?b=c  www.example.org  name@example.org
++49 30 123456  v1.2.0-rc1  192.168.0.1
 
 In running text, a percent sign is mostly just that, so only what clearly is a directive counts: `100% sure` has none. A
 catalogue knows better: its flags (`c-format`, `python-format`, `no-c-format`) say which syntax its messages have.

@@ -1,8 +1,8 @@
 """The pass for characters that the model does not know: they are carried past it.
 
-Symbols at the ends of a text stay there. A word with an unknown letter, or a symbol between words, is replaced by a name
-that every model copies, and a number with an unknown unit by a number; symbols beside marks are taken out and put back
-beside their words. Where stand-ins are lost, everything is taken out and put back.
+Symbols at the ends of a text stay there. A word with an unknown letter, or a symbol between words, is replaced by a
+name that every model copies, and a number with an unknown unit by a number; symbols beside marks are taken out and put
+back beside their words. Where stand-ins are lost, everything is taken out and put back.
 """
 
 from __future__ import annotations

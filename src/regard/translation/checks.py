@@ -96,8 +96,12 @@ class Checks:
         lost, invented = unmatched(asked, said)
         words = spelt_out(pair.source, self._source) if invented else ()
         found = [Finding("numbers", f"{one.string} is missing") for one in lost]
-        found += [Finding("numbers", f"{one.string} is not in the source") for one in invented if one.string not in words]
-        return found + [Finding("units", f"{unit} is missing") for _, unit in lost_units(pair.source, asked, pair.target)]
+        found += [
+            Finding("numbers", f"{one.string} is not in the source") for one in invented if one.string not in words
+        ]
+        return found + [
+            Finding("units", f"{unit} is missing") for _, unit in lost_units(pair.source, asked, pair.target)
+        ]
 
 
 def _of_placeholders(pair: Checked) -> list[Finding]:
@@ -106,7 +110,9 @@ def _of_placeholders(pair: Checked) -> list[Finding]:
     found += [Finding(_named(one), f"{one} is not in the source") for one in invented]
     if not found and any(one.is_tag for one in pair.placeholders) and not same_tags(pair.source, pair.target):
         found.append(Finding("markup", "tags are not nested as in the source"))
-    if not found and _braces(pair.source, pair.placeholders) != _braces(pair.target, placeholders(pair.target, pair.syntax)):
+    if not found and _braces(pair.source, pair.placeholders) != _braces(
+        pair.target, placeholders(pair.target, pair.syntax)
+    ):
         found.append(Finding("placeholders", "braces are not those of the source"))
     if not found and pair.syntax in DIRECTIVES:
         asked, said = (arguments(text, pair.syntax) for text in (pair.source, pair.target))

@@ -57,7 +57,11 @@ def fit(likelihoods: Sequence[float], good: Sequence[bool]) -> Calibration:
             expected = 1 / (1 + math.exp(-max(-30.0, min(30.0, slope * likelihood + offset))))
             error, weight = expected - is_good, expected * (1 - expected)
             gradient = [gradient[0] + error * likelihood, gradient[1] + error]
-            curvature = [curvature[0] + weight * likelihood**2, curvature[1] + weight * likelihood, curvature[2] + weight]
+            curvature = [
+                curvature[0] + weight * likelihood**2,
+                curvature[1] + weight * likelihood,
+                curvature[2] + weight,
+            ]
         determinant = curvature[0] * curvature[2] - curvature[1] ** 2
         if determinant <= 0:
             break

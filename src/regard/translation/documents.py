@@ -250,7 +250,9 @@ def format_of(path: Path) -> Format:
     found = documents.by_path(path) or (documents.by_content(path) if path.is_file() else None)
     if found is None:
         kind = structured(path) if path.is_file() else None
-        what = f"this is {kind}, which Regard does not translate" if kind else "this is not a document that Regard knows"
+        what = (
+            f"this is {kind}, which Regard does not translate" if kind else "this is not a document that Regard knows"
+        )
         raise TextError(
             f"{path}: {what}.\n"
             f"  Give its format with --format: {', '.join(documents.formats())}.\n"

@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from regard.search import Hypothesis, Request, Result, SearchSettings
 from regard.text.placeholders import Placeholder
 from regard.tokens.tokeniser import Tokeniser
-from regard.translation.engines.engine import Engine
 from regard.translation.checks import Finding
+from regard.translation.engines.engine import Engine
 from regard.translation.glossary import says
 from regard.translation.translation import Alignment
 

@@ -3,9 +3,9 @@
 A sentence is translated with its placeholders in it; models that were trained on such text copy them. Where some are
 lost or invented, the sentence is searched again, with the lost ones required and the invented ones banned. A model
 that never saw such strings then says them anywhere, among words that make no sense. So where the search fails, or its
-words are far less likely than before, the sentence is translated with a name or a number in the place of each. Where one
-of these is lost, it is translated without placeholders, and they are put back beside the words that they stood by, which
-attention tells.
+words are far less likely than before, the sentence is translated with a name or a number in the place of each. Where
+one of these is lost, it is translated without placeholders, and they are put back beside the words that they stood by,
+which attention tells.
 """
 
 from __future__ import annotations
@@ -144,7 +144,11 @@ def _believable(sentence: Sentence, before: Found, after: Found) -> bool:
 
     A placeholder with a space around it in the source touches no letter.
     """
-    if any(differences(sentence.text, after.text, sentence.syntax)) or after.hypothesis.length_limited or not after.constraints_met:
+    if (
+        any(differences(sentence.text, after.text, sentence.syntax))
+        or after.hypothesis.length_limited
+        or not after.constraints_met
+    ):
         return False
     for here in sentence.placeholders:
         apart = sentence.text[: here.start][-1:].strip(), sentence.text[here.end :][:1].strip()
@@ -162,7 +166,7 @@ def _kind(span: Span) -> str:
 
 
 def _apart(sentence: Sentence) -> bool:
-    """Whether no placeholder is a tag or touches a letter or another placeholder: stand-ins would be one word with it."""
+    """Whether no placeholder is a tag, or touches a letter or another one: a stand-in would be one word with it."""
     edges = [0, *(place for one in sentence.placeholders for place in (one.start, one.end)), len(sentence.text)]
     sides = [
         sentence.text[place]

@@ -73,7 +73,7 @@ def _row(segment: Segment, languages: Mapping[str, str]) -> str:
     kept = "<em>The source text stays.</em>" if segment.refused else ""
     target = languages.get("source" if segment.refused else "target", "")
     return (
-        f'<tr><td>{escape(segment.where)}</td>{_text("source", segment.source, languages.get("source", ""))}'
+        f"<tr><td>{escape(segment.where)}</td>{_text('source', segment.source, languages.get('source', ''))}"
         f'{_text("text", segment.text, target)}<td><ul class="findings">{findings}</ul>{kept}</td>'
         f'<td class="number">{segment.confidence:.2f}</td></tr>'
     )

@@ -142,7 +142,11 @@ def joined(parts: Iterable[str]) -> str:
     text = ""
     for part in parts:
         close = text.endswith(">") or part.startswith("<")
-        if text and part and not (text[-1].isspace() or part[0].isspace() or sticks(text[-1]) or sticks(part[0]) or close):
+        if (
+            text
+            and part
+            and not (text[-1].isspace() or part[0].isspace() or sticks(text[-1]) or sticks(part[0]) or close)
+        ):
             text += " "
         elif text.endswith(" ") and part and sticks(text[-2:-1] or " ") and sticks(part[0]):
             text = text[:-1]

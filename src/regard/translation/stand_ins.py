@@ -30,10 +30,8 @@ class StandIns(NamedTuple):
 
     def put_back(self, translation: str) -> str | None:
         """The translation with the strings in their places; None unless each stand-in is there exactly once."""
-        for name, string in self.strings:
-            found = re.findall(_alone(name), translation)
-            if len(found) != 1:
-                return None
+        if any(len(re.findall(_alone(name), translation)) != 1 for name, _ in self.strings):
+            return None
         return re.sub("|".join(_alone(name) for name, _ in self.strings), self._string, translation)
 
     def _string(self, match: re.Match[str]) -> str:

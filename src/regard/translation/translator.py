@@ -177,7 +177,7 @@ class Translator:
         `search` holds all settings of the search; `beam_size`, `n_best` and `length_penalty` beside it win over its.
         `alignment` links words, `logprobs` gives the log-probability of each piece. `glossary` maps phrases of the
         source to those of the translation, which begins with `prefix`. `checks` can be switched off; they are off for
-        models that do not translate between languages. `syntax` is that of placeholders: c-format, python-format, ...
+        samples, and for models that do not translate between languages. `syntax` is that of placeholders: c-format, python-format, ...
         """
         given = {"beam_size": beam_size, "n_best": n_best, "length_penalty": length_penalty}
         chosen = {name: value for name, value in given.items() if value is not None}
@@ -233,7 +233,7 @@ class Translator:
             logprobs=logprobs,
             glossary=Glossary(glossary) if glossary else None,
             prefix=tuple(self.tokenisers.target.encode(prefix)),
-            checks=self._checks if checks is None else checks,
+            checks=self._checked(search) if checks is None else checks,
             syntax=_known_syntax(syntax),
         )
         return self._streamed(strings(texts), asked, window)
@@ -297,6 +297,10 @@ class Translator:
             Scored(total=sum(logprobs), logprobs=tuple(logprobs), tokens=tuple(target.pieces(said)))
             for (_, said), logprobs in zip(ids, self._forced.logprobs(ids), strict=True)
         ]
+
+    def _checked(self, search: SearchSettings | None) -> bool:
+        """Whether translations are checked by default: samples are not, since they are to differ."""
+        return self._checks and (search is None or search.method != "sampling")
 
     def _within_positions(self, search: SearchSettings) -> SearchSettings:
         """No translation is longer than there are positions, where those are learned."""

@@ -12,7 +12,8 @@ from dataclasses import replace
 from itertools import chain
 
 from regard.search import Hypothesis, SearchSettings
-from regard.text.sentences import clauses, sentences as sentences_of
+from regard.text.sentences import clauses
+from regard.text.sentences import sentences as sentences_of
 from regard.translation.checks import Checked, Checks
 from regard.translation.finding import Found, Sentence
 from regard.translation.glossary import says
@@ -43,7 +44,8 @@ class Verifying:
             results = way([sentences[n] for n in waiting], settings) if waiting else []
             for n, others in zip(waiting, results, strict=True):
                 again = [self._checked(sentences[n], other, settings) for other in others]
-                checked[n] = sorted([*checked[n][:1], *again], key=_badness)[: settings.n_best]
+                by_text = {other.text: other for other in (*again[::-1], *checked[n][::-1])}
+                checked[n] = sorted(reversed(by_text.values()), key=_badness)[: settings.n_best]
         return [
             _given_out(sentence, others) if any(other.findings for other in others) else others
             for sentence, others in zip(sentences, checked, strict=True)
@@ -144,4 +146,6 @@ def _joined(sentence: Sentence, pieces: Sequence[str], parts: Sequence[Found]) -
         repetition_stopped=any(one.repetition_stopped for one in hypotheses),
         constraints_met=all(one.constraints_met for one in hypotheses),
     )
-    return Found(sentence.ids, text, together, constraints_met=all(part.constraints_met for part in parts), changed=True)
+    return Found(
+        sentence.ids, text, together, constraints_met=all(part.constraints_met for part in parts), changed=True
+    )
