@@ -44,8 +44,10 @@ class Verifying:
             results = way([sentences[n] for n in waiting], settings) if waiting else []
             for n, others in zip(waiting, results, strict=True):
                 again = [self._checked(sentences[n], other, settings) for other in others]
-                by_text = {other.text: other for other in (*again[::-1], *checked[n][::-1])}
-                checked[n] = sorted(reversed(by_text.values()), key=_badness)[: settings.n_best]
+                by_text: dict[str, Found] = {}
+                for other in (*checked[n], *again):
+                    by_text.setdefault(other.text, other)
+                checked[n] = sorted(by_text.values(), key=_badness)[: settings.n_best]
         return [
             _given_out(sentence, others) if any(other.findings for other in others) else others
             for sentence, others in zip(sentences, checked, strict=True)
