@@ -46,7 +46,9 @@ def main() -> None:
     good = [score >= GOOD for score in scores]
     half = len(pairs) // 2
     calibration = fit(likelihoods[:half], good[:half])
-    tested = [(calibration.confidence(value), is_good) for value, is_good in zip(likelihoods[half:], good[half:], strict=True)]
+    tested = [
+        (calibration.confidence(value), is_good) for value, is_good in zip(likelihoods[half:], good[half:], strict=True)
+    ]
     print(f"{len(tested):,} pairs, {sum(good) / len(good):.2f} good")
     for low in (0.0, 0.2, 0.4, 0.6, 0.8):
         inside = [(sure, is_good) for sure, is_good in tested if low <= sure < low + 0.2 or (low == 0.8 and sure == 1)]

@@ -56,7 +56,7 @@ def as_title(text: str, source: str, language: str, apart: Sequence[Placeholder]
     names = {word.lower(): word for word in _WORD.findall(source) if len(word) >= _SHORT}
 
     def word(found: re.Match[str]) -> str:
-        small = found.group()
+        small: str = found.group()
         if language not in _NOUNS_ARE_CAPITALISED and len(small) >= _SHORT:
             return names.get(small, small[0].upper() + small[1:])
         return names.get(small, small)

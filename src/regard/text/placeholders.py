@@ -54,6 +54,7 @@ _PERCENT = (
 _ALWAYS = (*_ADDRESSES, *_MARKUP, *_TEMPLATES, *_VARIABLES)
 _SIGNS = re.compile(r"[{%<&$@`]|://|www\.|\+\d|\d\.\d+\.\d|v\d")  # a text without any of these has no placeholder
 
+_NUMBERED = re.compile(r"^%\d+\$")
 _BLOCK = re.compile(r"\{%|\{\{[#^/]")
 _OPENING = re.compile(r"\{%-?\s*(?:if|for|block|with|filter|macro|call|raw|autoescape|trans|blocktrans)\b|\{\{[#^]")
 _CLOSING = re.compile(r"\{%-?\s*end\w+|\{\{/")
@@ -94,10 +95,18 @@ def placeholders(text: str, syntax: str = "") -> list[Placeholder]:
 
 
 def differences(source: str, target: str, syntax: str = "") -> tuple[list[str], list[str]]:
-    """The placeholders that the target lacks, and those that it has and the source has not; each as often as that."""
-    asked = Counter(found.string for found in placeholders(source, syntax))
-    said = Counter(found.string for found in placeholders(target, syntax))
+    """The placeholders that the target lacks, and those that it has and the source has not; each as often as that.
+
+    The directives of C may be numbered in one and not in the other.
+    """
+    asked, said = (
+        Counter(_unnumbered(found.string, syntax) for found in placeholders(text, syntax)) for text in (source, target)
+    )
     return list((asked - said).elements()), list((said - asked).elements())
+
+
+def _unnumbered(string: str, syntax: str) -> str:
+    return _NUMBERED.sub("%", string) if syntax == "c-format" else string
 
 
 @cache

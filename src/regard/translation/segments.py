@@ -1,4 +1,4 @@
-"""A text and the parts of it that are translated one by one: its lines, what tabs separate, its sentences if it is long.
+"""A text and the parts that are translated one by one: its lines, what tabs separate, its sentences if it is long.
 
 What is between the parts stays as it is, and so does white space around the text. Short texts of one line, by far
 the most, are one part each, and looking for more costs them nothing.
@@ -76,8 +76,8 @@ class Segmenter:
     def _has_letters(self, text: str, found: Sequence[Placeholder]) -> bool:
         if text.isascii() and not found:
             return any(map(str.isalpha, text))
-        apart = [*found, *unknown(text, self._known, found)]
-        within = {place for one in apart for place in range(one.start, one.end)}
+        within = {place for one in found for place in range(one.start, one.end)}
+        within |= {place for one in unknown(text, self._known, found) for place in range(one.start, one.end)}
         return any(letter.isalpha() for place, letter in enumerate(text) if place not in within)
 
     def _pieces(self, text: str) -> Iterable[str]:

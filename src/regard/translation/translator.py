@@ -177,7 +177,8 @@ class Translator:
         `search` holds all settings of the search; `beam_size`, `n_best` and `length_penalty` beside it win over its.
         `alignment` links words, `logprobs` gives the log-probability of each piece. `glossary` maps phrases of the
         source to those of the translation, which begins with `prefix`. `checks` can be switched off; they are off for
-        samples, and for models that do not translate between languages. `syntax` is that of placeholders: c-format, python-format, ...
+        samples, and for models that do not translate between languages. `syntax` is that of placeholders, as a
+        catalogue states it: c-format, python-format, no-c-format.
         """
         given = {"beam_size": beam_size, "n_best": n_best, "length_penalty": length_penalty}
         chosen = {name: value for name, value in given.items() if value is not None}
