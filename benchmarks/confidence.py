@@ -40,9 +40,9 @@ def main() -> None:
     if options.swapped:
         pairs = [[target, source] for source, target in pairs]
     translator = load(options.model, device="cpu")
-    found = translator.translate([source for source, _ in pairs], logprobs=True, checks=False)
+    found = translator.translate([source for source, _ in pairs], length_penalty=0.0, checks=False)
     scores = metrics.sentence_scores("chrf", [one.text for one in found], [[target] for _, target in pairs])
-    likelihoods = [sum(one.logprobs) / max(1, len(one.logprobs)) for one in found]
+    likelihoods = [one.score / (len(one.tokens) + 1) for one in found]  # without a length penalty, a score is a sum
     good = [score >= GOOD for score in scores]
     half = len(pairs) // 2
     calibration = fit(likelihoods[:half], good[:half])
