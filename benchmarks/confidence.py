@@ -13,8 +13,8 @@ from pathlib import Path
 from random import Random
 
 from regard import metrics, modelfolder, shipped
-from regard.text.files import lines
 from regard.text.bad_input import BadInput
+from regard.text.files import lines
 from regard.translation.confidence import GOOD, KEY, fit
 from regard.translation.translator import load
 
@@ -23,7 +23,7 @@ def write(folder: Path, table: dict[str, object]) -> None:
     description = modelfolder.read_description(folder)
     described = description.model_copy(update={"training": description.training | {KEY: table}})
     exclude = {"task"} if described.task == modelfolder.DEFAULT_TASK else None
-    sealed = modelfolder._sealed(described.model_dump(mode="json", exclude=exclude))
+    sealed = modelfolder._sealed(described.model_dump(mode="json", exclude=exclude))  # noqa: SLF001
     (folder / modelfolder.DESCRIPTION).write_bytes(sealed)
 
 
@@ -36,7 +36,7 @@ def main() -> None:
     parser.add_argument("--write", action="store_true")
     options = parser.parse_args()
     pairs = [line.split("\t")[:2] for line in lines(options.file, BadInput()) if line]
-    pairs = Random(0).sample(pairs, min(options.pairs, len(pairs)))
+    pairs = Random(0).sample(pairs, min(options.pairs, len(pairs)))  # noqa: S311
     if options.swapped:
         pairs = [[target, source] for source, target in pairs]
     translator = load(options.model, device="cpu")
