@@ -53,7 +53,8 @@ _GERMAN = {
     "codes": ("Öffne jetzt {}.", "Die Datei {} wurde nicht gefunden."),
 }
 _LISTS = {
-    "symbols": _SYMBOLS, "names": _NAMES, "scripts": _SCRIPTS, "amounts": _AMOUNTS, "numbers": _NUMBERS, "codes": _CODES,
+    "symbols": _SYMBOLS, "names": _NAMES, "scripts": _SCRIPTS, "amounts": _AMOUNTS,
+    "numbers": _NUMBERS, "codes": _CODES,
 }  # fmt: skip
 _ENGLISH_WHOLE = [
     "DO NOT OPEN THIS DOOR.", "ERROR: FILE NOT FOUND", "WARNING! HIGH VOLTAGE", "SAVE ALL CHANGES BEFORE YOU EXIT",

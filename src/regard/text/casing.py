@@ -53,7 +53,7 @@ def in_capitals(text: str, apart: Sequence[Placeholder] = ()) -> str:
 
 def as_title(text: str, source: str, language: str, apart: Sequence[Placeholder] = ()) -> str:
     """A translation of a title: names as in the source, and in languages that have Title Case, that."""
-    names = {word.lower(): word for word in _WORD.findall(source) if len(word) >= _SHORT}
+    names: dict[str, str] = {word.lower(): word for word in _WORD.findall(source) if len(word) >= _SHORT}
 
     def word(found: re.Match[str]) -> str:
         small: str = found.group()
