@@ -7,7 +7,6 @@ count as known if longer pieces have them: a letter that only stands alone was t
 from __future__ import annotations
 
 import re
-from functools import lru_cache
 
 from regard.tokens.tokeniser import SPACE, Tokeniser
 
@@ -15,7 +14,6 @@ _BYTE = re.compile(r"<0x[0-9A-F]{2}>")
 _MARKS = frozenset("–—…“”„‘’‚«»‹›°€§·×¡¿、。「」\u00a0\u202f")  # typographic marks that any text may have
 
 
-@lru_cache(maxsize=64)
 def known_characters(tokeniser: Tokeniser) -> frozenset[str] | None:
     """The known characters; None where pieces do not say, as with bytes and with whole words."""
     special = {tokeniser.begin, tokeniser.end, tokeniser.unknown}

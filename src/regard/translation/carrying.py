@@ -75,11 +75,8 @@ class Carrying:
         for plan, others in zip(plans, found, strict=True):
             whole: list[Found] = []
             for other in others:
-                text: str | None = other.text
-                if plan.bare.gaps:
-                    text, _ = put_back(plan.bare, other.text, next(links))
-                if plan.names and plan.names.strings:
-                    text = plan.names.put_back(text)
+                said = put_back(plan.bare, other.text, next(links))[0] if plan.bare.gaps else other.text
+                text = plan.names.put_back(said) if plan.names and plan.names.strings else said
                 if text is not None:
                     whole.append(other.saying(f"{plan.before}{text}{plan.after}"))
             carried.append(whole)

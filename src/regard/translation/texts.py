@@ -86,8 +86,17 @@ class Texts:
             required = tuple(tuple(self.tokenisers.target.encode(phrase)) for phrase in phrases)
             prefix = asked.prefix if first else ()
             request = request_for(ids, prefix=prefix, required=required) if prefix or required else None
-            own = segment.placeholders, request, phrases, tuple(terms.items()), asked.syntax
-            sentences.append(Sentence(segment.text, ids, *own))
+            sentences.append(
+                Sentence(
+                    segment.text,
+                    ids,
+                    segment.placeholders,
+                    request,
+                    phrases=phrases,
+                    terms=tuple(terms.items()),
+                    syntax=asked.syntax,
+                )
+            )
         return sentences
 
     def _aligned(self, sentences: Sequence[Sentence], found: Sequence[list[Found]]) -> list[list[Found]]:
