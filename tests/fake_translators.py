@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from regard.search import SearchSettings
+from regard.translation.checks import Finding
 
 _KEPT = re.compile(r"(<[^<>]*>|%\w|\{\w*\})")
 
@@ -17,6 +18,9 @@ def louder(text: str) -> str:
 @dataclass(frozen=True)
 class Said:
     text: str
+    confidence: float = 1.0
+    findings: tuple[Finding, ...] = ()
+    refused: bool = False
 
 
 class Fake:
@@ -30,9 +34,15 @@ class Fake:
         self._function = function
 
     def stream(
-        self, texts: Iterable[str], *, search: SearchSettings | None = None, glossary: Mapping[str, str] | None = None
+        self,
+        texts: Iterable[str],
+        *,
+        search: SearchSettings | None = None,
+        glossary: Mapping[str, str] | None = None,
+        checks: bool | None = None,
+        syntax: str = "",
     ) -> Iterator[Said]:
-        self.search, self.glossary = search, glossary
+        self.search, self.glossary, self.checks, self.syntax = search, glossary, checks, syntax
         for text in texts:
             self.asked.append(text)
             yield Said(self._function(text))

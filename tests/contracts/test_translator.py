@@ -166,7 +166,7 @@ class Spy:
 def spied(folder: Path) -> tuple[Translator, Spy]:
     translator = regard.load(folder, device="cpu")
     spy = Spy(translator)
-    translator._texts.finder._engine = spy
+    translator._texts.searching._finder._engine = spy  # type: ignore[attr-defined]
     return translator, spy
 
 

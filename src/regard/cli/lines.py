@@ -8,6 +8,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from regard.cli.reviewing import Reviewing
     from regard.search import SearchSettings
     from regard.text.memory import Memory
     from regard.translation.translator import Translation, Translator
@@ -22,11 +23,13 @@ class Lines:
         search: SearchSettings,
         glossary: Mapping[str, str] | None,
         memory: Memory | None,
+        review: Reviewing,
         *,
         alignment: bool,
         as_json: bool,
     ) -> None:
         self._translator, self._search, self._glossary, self._memory = translator, search, glossary, memory
+        self._review = review
         self._alignment, self._as_json, self._number = alignment, as_json, 0
 
     def shown(self, texts: list[str]) -> Iterator[tuple[int, str]]:
@@ -38,10 +41,12 @@ class Lines:
             alignment=self._alignment,
             logprobs=self._as_json,
             glossary=self._glossary,
+            checks=self._review.checks,
         )
         for text, target in zip(texts, known, strict=True):
             self._number += 1
             found = next(stream) if target is None else _remembered(text, target)
+            self._review.line(self._number, found)
             yield self._number, self._written(found, remembered=target is not None)
 
     def _written(self, found: Translation, *, remembered: bool) -> str:

@@ -18,6 +18,7 @@ from regard.cli.jobs import STANDARD_INPUT, Job, jobs
 from regard.cli.lines import Lines
 from regard.cli.options import BeamSize, Device, Encoding, Engine, LengthPenalty, Model
 from regard.cli.output import print_json
+from regard.cli.reviewing import Reviewing
 from regard.errors import RegardError, SettingsError
 
 if TYPE_CHECKING:
@@ -52,6 +53,9 @@ def command(
     ensemble: option.Ensemble = None,
     alignment: option.Alignment = False,
     json_: option.Json = False,
+    checks: option.Checks = True,
+    report: option.ReportPage = None,
+    strict: option.Strict = False,
     engine: Engine = "auto",
     device: Device = None,
 ) -> None:
@@ -68,6 +72,7 @@ def command(
         raise SettingsError("-: standard input can be read only once.\n  Give - once, and file names for the rest.")
     phrases = _glossary(glossary)
     chosen = _states(every=all_, unfinished=unfinished)
+    review = Reviewing(checks=None if checks else False, page=report, strict=strict, force=force)
     if dry_run:
         planning.show(model, documents, memory or [], format_, encoding, chosen, as_json=json_)
         return
@@ -75,11 +80,12 @@ def command(
     remembered = memories.read(memory or [], translator.languages)
     with interruption.prompt():
         if documents:
-            work = _Documents(translator, search, phrases, format_, encoding, remembered, mark=mark)
+            work = _Documents(translator, search, phrases, format_, encoding, remembered, review, mark=mark)
             work.translate(documents, chosen, as_json=json_)
         else:
-            window = Lines(translator, search, phrases, remembered, alignment=alignment, as_json=json_)
+            window = Lines(translator, search, phrases, remembered, review, alignment=alignment, as_json=json_)
             _lines(window, files, encoding)
+    review.end(files, translator.languages)
 
 
 def _states(*, every: bool, unfinished: bool) -> Collection[SegmentState]:
@@ -135,11 +141,13 @@ class _Documents:
         format_: str | None,
         encoding: str | None,
         memory: Memory | None,
+        review: Reviewing,
         *,
         mark: bool,
     ) -> None:
         self._translator, self._search, self._glossary = translator, search, glossary
         self._format, self._encoding, self._memory, self._mark = format_, encoding, memory, mark
+        self._review = review
 
     def translate(self, jobs: list[Job], states: Collection[SegmentState], *, as_json: bool) -> None:
         failed: list[RegardError] = []
@@ -182,6 +190,7 @@ class _Documents:
                 progress=progress,
                 encoding=self._encoding,
                 memory=self._memory,
+                checks=self._review.checks,
             )
         if job.target is None:
             sys.stdout.buffer.write(written)
@@ -190,6 +199,7 @@ class _Documents:
             with replacing(job.target) as file:
                 file.write(written)
         self._tell(report, job.target, as_json=as_json)
+        self._review.document(report)
 
     def _tell(self, report: Report, target: Path | None, *, as_json: bool) -> None:
         if as_json:
@@ -200,7 +210,7 @@ class _Documents:
         typer.echo(f"{told}, {report.kept:,} left unchanged." if report.kept else f"{told}.", err=True)
         for line, part in zip(report.refused, report.refused_parts, strict=True):
             place = f"{report.path}, {part}, paragraph {line}" if part else f"{report.path}:{line}"
-            what = "left unchanged, because its translation lost a placeholder or all its words."
+            what = "left unchanged, because no translation passed the checks."
             typer.echo(f"{place}: {what}", err=True)
 
 

@@ -36,3 +36,6 @@ Glossary = Annotated[Path | None, typer.Option(help="Glossary: on each line a so
 Ensemble = Annotated[list[Path] | None, typer.Option(help="Another model for an ensemble; may be repeated.")]
 Alignment = Annotated[bool, typer.Option(help="Append the word alignment after a tab: 0-0 1-2.")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object per line or document.")]
+Checks = Annotated[bool, typer.Option(help="Check every translation, and mend or refuse what fails.")]
+ReportPage = Annotated[Path | None, typer.Option("--report", help="Write what the checks found into an HTML page.")]
+Strict = Annotated[bool, typer.Option(help="Exit with status 3 if the checks found something.")]

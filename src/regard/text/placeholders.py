@@ -1,34 +1,65 @@
 """Strings within a text that are not language: placeholders, markup, addresses. They are to survive translation.
 
-{name} {0} {{ name }} ${name} $NAME      %s %d %(name)s %1$s %1 %n      <b> </b> <br/> &amp; &#160;
-https://example.org/a?b=c  www.example.org  name@example.org
+{name} {0} {n, number} {{ name }} {{#each}} {% if x %} ${name} $NAME $(NAME) `code`      <b> </b> <br/> &amp; &#160;
+%s %d %(name)s %1$s %1 %n %% 50%% %PATH%      https://example.org/a?b=c  www.example.org  name@example.org
++49 30 123456  v1.2.0-rc1  192.168.0.1
+
+In running text, a percent sign is mostly just that, so only what clearly is a directive counts: `100% sure` has none. A
+catalogue knows better: its flags (`c-format`, `python-format`, `no-c-format`) say which syntax its messages have.
 """
 
 from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Sequence
+from functools import cache
 from typing import NamedTuple
 
+from regard.text.directives import DIRECTIVES
+
 _ADDRESSES = (
-    r"(?:https?|ftp)://[^\s<>\"'\]]*[^\s<>\"'\].,;:!?)]",
+    r"(?:[Hh][Tt]{2}[Pp][Ss]?|[Ff][Tt][Pp])://[^\s<>\"'\]]*[^\s<>\"'\].,;:!?)]",
     r"(?<![\w.])www\.[\w-]+(?:\.[\w-]+)+(?:/[^\s<>\"'\]]*[^\s<>\"'\].,;:!?)])?",
     r"(?<![\w.+-])[\w.+-]+@[\w-]+(?:\.[\w-]+)+",
+    r"(?<![\w.])(?!\d{1,2}\.\d{1,2}\.\d{4})(?!\d{1,3}(?:\.\d{3})+(?![\w.]))\d+\.\d+(?:\.\d+)+(?:[-+][A-Za-z][\w.]*)?(?<!\.)",
+    r"(?<![\w.])v\d+(?:\.\d+)*(?:[-+][A-Za-z][\w.]*)?(?<!\.)(?!\w)",
+    r"(?<!\w)\+\d{1,3}(?:[ /-]?\(\d{1,5}\))?(?:[ /-]?\d{2,})+",
 )
 _MARKUP = (
     r"</?[A-Za-z][\w:.-]*(?:\s[^<>]*)?/?>",
     r"&(?:[A-Za-z][A-Za-z0-9]{1,31}|#\d{1,7}|#x[0-9A-Fa-f]{1,6});",
 )
+_TEMPLATES = (
+    r"\{%[^\n]{0,200}?%\}",
+    r"\{#[^\n]{0,200}?#\}",
+    r"\{\{\{[^{}\n]{1,200}\}\}\}",
+    r"\{\{[^{}\n]{1,200}\}\}",
+    r"`[^`'\n]{1,80}`",
+    r"\{\s*\w+\s*,\s*(?:number|date|time|spellout|ordinal|duration)\s*(?:,[^{}\n]{0,80})?\}",
+)
 _VARIABLES = (
-    r"\{\{ ?\w[\w.]* ?\}\}",
     r"\$?\{[\w.\[\]]*(?:![rsa])?(?::[^{}\s]*)?\}",
     r"(?<![\w$])\$[A-Za-z_]\w*",
-    r"%\(\w+\)[-+#0]*\d*(?:\.\d+)?[diouxXeEfFgGcrsa]",
-    r"(?<![\d%])%(?:\d+\$)?[-+#0]*\d*(?:\.\d+)?(?:hh?|ll?|[jzt])?[diouxXeEfFgGcrsan@](?![A-Za-z])",
-    r"(?<![\w%])%L?\d{1,2}(?![\w%])",
+    r"\$\([A-Za-z_]\w*\)",
 )
-_PLACEHOLDER = re.compile("|".join((*_ADDRESSES, *_MARKUP, *_VARIABLES)))
-_SIGNS = re.compile(r"[{%<&$@]|://|www\.")  # a text without any of these has no placeholder
+_PERCENTAGE = r"(?:\d+(?:[.,]\d+)?)?%%"  # 50%% of
+_PERCENT = (
+    r"%\(\w+\)[-+#0]*\d*(?:\.\d+)?[diouxXeEfFgGcrsa]",
+    _PERCENTAGE,
+    r"(?<!\w)%[A-Z][A-Z0-9_]{2,}%",
+    r"(?<!\d)%(?:\d+\$)?[-+#0]*\d*(?:\.\d+)?(?:hh?|ll?|[jzt])?[diouxXeEfFgGcrsan@](?![A-Za-z])",
+    r"(?<!\w)%L?\d{1,2}(?![\w%])",
+)
+_ALWAYS = (*_ADDRESSES, *_MARKUP, *_TEMPLATES, *_VARIABLES)
+_SIGNS = re.compile(r"[{%<&$@`]|://|www\.|\+\d|\d\.\d+\.\d|v\d")  # a text without any of these has no placeholder
+
+_NUMBERED = re.compile(r"^%\d+\$")
+_BLOCK = re.compile(r"\{%|\{\{[#^/]")
+_OPENING = re.compile(r"\{%-?\s*(?:if|for|block|with|filter|macro|call|raw|autoescape|trans|blocktrans)\b|\{\{[#^]")
+_CLOSING = re.compile(r"\{%-?\s*end\w+|\{\{/")
+
+SYNTAXES = ("c-format", "python-format", "no-c-format", "no-python-format")
 
 
 class Placeholder(NamedTuple):
@@ -39,35 +70,64 @@ class Placeholder(NamedTuple):
     end: int
 
     @property
+    def is_tag(self) -> bool:
+        """Whether it is a tag, of markup or of a template: <b>, </b>, <br/>, {% if x %}, {{/each}}."""
+        return self.string.startswith("<") or _BLOCK.match(self.string) is not None
+
+    @property
     def opens(self) -> bool:
         """Whether it is a tag that belongs to what follows, as <b> does."""
-        return self.string.startswith("<") and not self.string.startswith("</") and not self.string.endswith("/>")
+        if not self.string.startswith("<"):
+            return _OPENING.match(self.string) is not None
+        return not self.string.startswith("</") and not self.string.endswith("/>")
 
     @property
     def closes(self) -> bool:
         """Whether it is a tag that belongs to what is before it, as </b> does."""
-        return self.string.startswith("</")
+        return self.string.startswith("</") or _CLOSING.match(self.string) is not None
 
 
-def placeholders(text: str) -> list[Placeholder]:
-    """All placeholders of a text, in order."""
+def placeholders(text: str, syntax: str = "") -> list[Placeholder]:
+    """All placeholders of a text, in order. `syntax` is one of `SYNTAXES`, or empty for running text."""
     if not _SIGNS.search(text):
         return []
-    return [Placeholder(match.group(), *match.span()) for match in _PLACEHOLDER.finditer(text)]
+    return [Placeholder(match.group(), *match.span()) for match in _pattern(syntax).finditer(text)]
 
 
-def differences(source: str, target: str) -> tuple[list[str], list[str]]:
-    """The placeholders that the target lacks, and those that it has and the source has not; each as often as that."""
-    asked = Counter(found.string for found in placeholders(source))
-    said = Counter(found.string for found in placeholders(target))
+def differences(source: str, target: str, syntax: str = "") -> tuple[list[str], list[str]]:
+    """The placeholders that the target lacks, and those that it has and the source has not; each as often as that.
+
+    The directives of C may be numbered in one and not in the other.
+    """
+    asked, said = (
+        Counter(_unnumbered(found.string, syntax) for found in placeholders(text, syntax)) for text in (source, target)
+    )
     return list((asked - said).elements()), list((said - asked).elements())
 
 
-def only_placeholders(text: str, found: list[Placeholder]) -> bool:
-    """Whether there is no letter and no digit beside the placeholders."""
+def _unnumbered(string: str, syntax: str) -> str:
+    return _NUMBERED.sub("%", string) if syntax == "c-format" else string
+
+
+@cache
+def _pattern(syntax: str) -> re.Pattern[str]:
+    if syntax.startswith("no-"):
+        return re.compile("|".join(_ALWAYS))
+    percent = (_PERCENTAGE, DIRECTIVES[syntax]) if syntax in DIRECTIVES else _PERCENT
+    return re.compile("|".join((*_ALWAYS, *percent)))
+
+
+def without(text: str, found: Sequence[Placeholder]) -> str:
+    """The text with a space in the place of each of these placeholders."""
+    if not found:
+        return text
     kept, last = [], 0
     for placeholder in found:
         kept.append(text[last : placeholder.start])
         last = placeholder.end
-    kept.append(text[last:])
-    return not any(character.isalnum() for part in kept for character in part)
+    return " ".join([*kept, text[last:]])
+
+
+def only_placeholders(text: str, found: list[Placeholder]) -> bool:
+    """Whether there is no letter and no digit beside the placeholders."""
+    return not any(map(str.isalnum, without(text, found)))

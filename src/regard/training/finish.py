@@ -25,6 +25,7 @@ from regard.training.report.report_page import write_report
 from regard.training.report.summary import Summary
 from regard.training.surroundings import Surroundings
 from regard.training.validation import Validation
+from regard.translation.confidence import KEY, Calibration
 from regard.version import __version__
 
 METRICS, REPORT, BEST = "metrics.jsonl", "report.html", "best"
@@ -55,34 +56,38 @@ def finish(done: Finished, *, reasons: list[str], precision: str) -> None:
     best = trainer.checkpoints.best(say)
     scores: dict[str, dict[str, float]] = {}
     if best:
-        scores["best"], _ = _scored(done, load_file(best[1]))
-    scores["averaged"], samples = _scored(done, averaged)
+        scores["best"], _, sure_of_best = _scored(done, load_file(best[1]))
+    scores["averaged"], samples, sure = _scored(done, averaged)
     summary = _summary(done, scores, samples, reasons, precision)
     if best:
-        _save(done, load_file(best[1]), done.around.out / BEST, summary)
-    _save(done, averaged, done.around.out, summary)
+        _save(done, load_file(best[1]), done.around.out / BEST, summary, sure_of_best)
+    _save(done, averaged, done.around.out, summary, sure)
     write_report(done.around.out / REPORT, summary)
     told = ", ".join(f"{name} {value:.2f}" for name, value in scores["averaged"].items())
     say(f"Done: {done.around.out} ({told}).")
 
 
-def _scored(done: Finished, weights: Mapping[str, Tensor]) -> tuple[dict[str, float], list[tuple[str, str, str]]]:
-    """The losses and scores of these weights, which the model has from now on, and a few translations."""
+def _scored(
+    done: Finished, weights: Mapping[str, Tensor]
+) -> tuple[dict[str, float], list[tuple[str, str, str]], Calibration]:
+    """The losses and scores of these weights, which the model has from now on, a few translations, how sure to be."""
     with torch.no_grad():
         for name, parameter in models.tensors(done.model).items():
             parameter.copy_(weights[name])
     loss, likelihood = done.validation.losses()
-    scores, texts = done.validation.scores(SearchSettings(), count=done.recipe.validation.pairs)
+    scores, texts, sure = done.validation.scores(SearchSettings(), count=done.recipe.validation.pairs)
     held_out = done.validation.held_out
     samples = list(zip(held_out.sources, held_out.references, texts, strict=False))[:_SAMPLES]
-    return {"loss": loss, "perplexity": perplexity(likelihood), **scores}, samples
+    return {"loss": loss, "perplexity": perplexity(likelihood), **scores}, samples, sure
 
 
 def _count(done: Finished) -> int:
     return min(done.recipe.validation.pairs, len(done.validation.held_out))
 
 
-def _save(done: Finished, weights: Mapping[str, Tensor], folder: Path, summary: Summary) -> None:
+def _save(
+    done: Finished, weights: Mapping[str, Tensor], folder: Path, summary: Summary, calibration: Calibration
+) -> None:
     with torch.no_grad():
         for name, parameter in models.tensors(done.model).items():
             parameter.copy_(weights[name])
@@ -92,7 +97,11 @@ def _save(done: Finished, weights: Mapping[str, Tensor], folder: Path, summary: 
         architecture=done.architecture,
         settings=done.settings,
         languages=summary.languages,
-        training={"tokenisers": done.tokenisers.hash, **{key: getattr(summary, key) for key in _DESCRIBED}},
+        training={
+            "tokenisers": done.tokenisers.hash,
+            **{key: getattr(summary, key) for key in _DESCRIBED},
+            KEY: calibration.table(),
+        },
         scores={**summary.scores, "signatures": summary.signatures},
         tokeniser=done.tokenisers.files(),
         card=card(summary, best=folder.name == BEST and folder != done.around.out),

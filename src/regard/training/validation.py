@@ -24,6 +24,7 @@ from regard.training.loop import perplexity
 from regard.training.loss import LossOf
 from regard.training.machine.precision import Precision
 from regard.training.training_settings import TrainingSettings, ValidationSettings
+from regard.translation.confidence import GOOD, Calibration, fit
 from regard.translation.engines.torch import TorchEngine
 
 _SAMPLES = 5
@@ -68,7 +69,7 @@ class Validation:
         self._looks += 1
         if self._looks % self.settings.translate_every == 0 and self.processes.first:
             count = self.settings.translated_pairs
-            scores, translations = self.scores(SearchSettings(method="greedy"), count=count)
+            scores, translations, _ = self.scores(SearchSettings(method="greedy"), count=count)
             samples = list(zip(self.held_out.sources, self.held_out.references, translations, strict=False))[:_SAMPLES]
         self.processes.wait()
         return Validated(step, loss, perplexity(likelihood), False, time.monotonic() - began, scores, samples)
@@ -84,15 +85,20 @@ class Validation:
         smoothed_sum, likelihood_sum, tokens = self.processes.sum(sums).tolist()
         return smoothed_sum / tokens, likelihood_sum / tokens
 
-    def scores(self, search: SearchSettings, *, count: int) -> tuple[dict[str, float], list[str]]:
-        """BLEU and chrF of the translations of the first `count` sentences, and the translations."""
+    def scores(self, search: SearchSettings, *, count: int) -> tuple[dict[str, float], list[str], Calibration]:
+        """BLEU and chrF of the translations of the first `count` sentences, the translations, and how sure to be."""
         self.model.eval()
         sentences = [self.tokenisers.source.encode(text) for text in self.held_out.sources[:count]]
         found = TorchEngine(self.model, self.tokenisers, device=self.device).search(sentences, search)
         texts = [self.tokenisers.target.decode(result.hypotheses[0].ids) for result in found]
         references = [[reference] for reference in self.held_out.references[:count]]
         scored = metrics.score(["bleu", "chrf"], texts, references)
-        return {score.metric: score.value for score in scored}, texts
+        best = [result.hypotheses[0] for result in found]
+        calibration = fit(
+            [one.total / (len(one.ids) + 1) for one in best],
+            [value >= GOOD for value in metrics.sentence_scores("chrf", texts, references)],
+        )
+        return {score.metric: score.value for score in scored}, texts, calibration
 
 
 def _one_epoch(corpus: StoredCorpus, training: TrainingSettings, *, shares_rows: bool) -> list[Batch]:

@@ -48,19 +48,36 @@ class Aligner:
             for weights, (source, target) in zip(attention, pairs, strict=True)
         ]
 
+    def weights(self, pairs: Sequence[tuple[Said, Said]]) -> list[Tensor]:
+        """For each pair, how much each word of the target looked at each word of the source: [U, W]."""
+        attention = self._forced.attention([(source.ids, target.ids) for source, target in pairs])
+        return [
+            _summed(
+                weights[:-1, :-1],
+                word_numbers(self._tokenisers.source, source),
+                word_numbers(self._tokenisers.target, target),
+            )
+            for weights, (source, target) in zip(attention, pairs, strict=True)
+        ]
+
 
 def linked(weights: Tensor, source_words: Sequence[int], target_words: Sequence[int]) -> Alignment:
     """The links of words, from the weights of pieces, [T, S], and the number of each piece's word; -1 is no word."""
     if not source_words or not target_words:
         return ()
-    sums = torch.zeros(max(target_words) + 1, max(source_words) + 1)
+    best = _summed(weights, source_words, target_words).argmax(1).tolist()
+    return tuple((best[word], word) for word in sorted(set(target_words)) if word >= 0)
+
+
+def _summed(weights: Tensor, source_words: Sequence[int], target_words: Sequence[int]) -> Tensor:
+    """The weights of words, [U, W]: the sums of those of their pieces."""
+    sums = torch.zeros(max(target_words, default=-1) + 1, max(source_words, default=-1) + 1)
     rows, columns = torch.tensor(target_words), torch.tensor(source_words)
     places = torch.cartesian_prod(torch.arange(len(rows))[rows >= 0], torch.arange(len(columns))[columns >= 0])
     if len(places):
         t, s = places.unbind(1)
         sums.index_put_((rows[t], columns[s]), weights[t, s].float(), accumulate=True)
-    best = sums.argmax(1).tolist()
-    return tuple((best[word], word) for word in sorted(set(target_words)) if word >= 0)
+    return sums
 
 
 def word_numbers(tokeniser: Tokeniser, said: Said) -> list[int]:

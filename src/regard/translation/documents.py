@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from regard.errors import TextError
 from regard.search import SearchSettings
@@ -24,6 +24,8 @@ from regard.text.pairs import Languages
 from regard.text.placeholders import differences
 from regard.text.spacing import respaced
 from regard.text.word_spans import count_words
+from regard.translation import review
+from regard.translation.checks import Finding
 
 UNTRANSLATED = frozenset({SegmentState.UNTRANSLATED})
 UNFINISHED = frozenset({SegmentState.UNTRANSLATED, SegmentState.UNFINISHED})
@@ -45,6 +47,21 @@ class Found(Protocol):
         """As people read it."""
         ...
 
+    @property
+    def confidence(self) -> float:
+        """The probability that it is good."""
+        ...
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """What the checks found."""
+        ...
+
+    @property
+    def refused(self) -> bool:
+        """Whether it is the source text, because no translation passed the checks."""
+        ...
+
 
 class Translates(Protocol):
     """What is needed of a Translator."""
@@ -55,9 +72,15 @@ class Translates(Protocol):
         ...
 
     def stream(
-        self, texts: Iterable[str], *, search: SearchSettings | None = None, glossary: Mapping[str, str] | None = None
+        self,
+        texts: Iterable[str],
+        *,
+        search: SearchSettings | None = None,
+        glossary: Mapping[str, str] | None = None,
+        checks: bool | None = None,
+        syntax: str = "",
     ) -> Iterator[Found]:
-        """The translations of the texts, in order."""
+        """The translations of the texts, whose placeholders have this syntax, in order."""
         ...
 
 
@@ -74,6 +97,7 @@ class Report:
     refused: tuple[int, ...]  # lines of segments left as they were: a placeholder or all words were lost
     refused_parts: tuple[str, ...] = ()  # of these: the files within a package
     remembered: int = 0  # of those translated; their translations come from the memory
+    worth_a_look: tuple[review.Segment, ...] = ()  # those in which the checks found something, or with low confidence
     near: tuple[Near, ...] = ()  # what the memory has for texts that the model translated
 
 
@@ -112,6 +136,7 @@ def translate_document(
     progress: Progress | None = None,
     encoding: str | None = None,
     memory: Memory | None = None,
+    checks: bool | None = None,
 ) -> Report:
     """A document translated into `out`, which appears whole or not at all; it may be `path` itself.
 
@@ -130,6 +155,7 @@ def translate_document(
         progress=progress,
         encoding=encoding,
         memory=memory,
+        checks=checks,
     )
     with replacing(out) as file:
         file.write(written)
@@ -148,6 +174,7 @@ def translated_document(
     progress: Progress | None = None,
     encoding: str | None = None,
     memory: Memory | None = None,
+    checks: bool | None = None,
 ) -> tuple[bytes, Report]:
     """The bytes of a document with its translations, and what became of its segments."""
     found = documents.by_name(format) if format else format_of(path)
@@ -156,16 +183,27 @@ def translated_document(
     document = found.read(content, asked)
     _check_lengths(content, document)
     chosen = [number for number, segment in enumerate(document.segments) if segment.state in states]
-    texts = _Texts((document.segments[number].source for number in chosen), memory)
-    texts.translate(translator, search, glossary, progress)
+    options = _Options(search, glossary, checks)
+    texts = _Texts(((document.segments[n].source, document.segments[n].syntax) for n in chosen), memory)
+    texts.translate(translator, options, progress)
     whole, doubtful = _accepted(content, document, chosen, texts.translation)
-    pieces = _Texts(piece for number in doubtful for piece in _TAG.split(document.segments[number].source))
-    pieces.translate(translator, search, glossary, None)
+    pieces = _Texts(
+        (piece, document.segments[number].syntax)
+        for number in doubtful
+        for piece in _TAG.split(document.segments[number].source)
+    )
+    pieces.translate(translator, options, None)
     in_pieces, refused = _accepted(content, document, doubtful, pieces.between_tags)
     translations = whole | in_pieces
-    remarks = {number: Remarks(texts.origin(document.segments[number].source)) for number in whole}
+    sources = {number: document.segments[number].source for number in translations}
+    looked = {n: (texts if n in whole else pieces).told(source) for n, source in sources.items()}
+    remarks = {
+        number: Remarks(texts.origin(source), review.notes(*looked[number]) if marked else ())
+        for number, source in sources.items()
+    }
     written = document.translated(translations, remarks)
     _verify(content, written, translations, document, found.read(replace(content, text=written), asked), found)
+    refusals = {number: texts.told(document.segments[number].source) for number in refused}
     report = Report(
         path=str(path),
         format=found.name,
@@ -176,6 +214,7 @@ def translated_document(
         refused=tuple(document.segments[number].line for number in refused),
         refused_parts=tuple(document.segments[number].part for number in refused),
         remembered=sum(remark.origin is Origin.MEMORY for remark in remarks.values()),
+        worth_a_look=tuple(_worth_a_look(document, path, looked | refusals, translations)),
         near=tuple(_near(document, chosen, texts, memory)) if memory else (),
     )
     return content.encoded(written), report
@@ -202,7 +241,7 @@ def plan_document(
         segments=len(document.segments),
         to_translate=len(chosen),
         words=sum(count_words(_TAG.sub(" ", source)) for source in chosen),
-        remembered=sum(_Texts([source], memory).origin(source) is Origin.MEMORY for source in chosen),
+        remembered=sum(_Texts([(source, "")], memory).origin(source) is Origin.MEMORY for source in chosen),
     )
 
 
@@ -212,9 +251,7 @@ def format_of(path: Path) -> Format:
     if found is None:
         kind = structured(path) if path.is_file() else None
         what = (
-            f"this is {kind}, which Regard does not translate"
-            if kind
-            else "this name does not end like that of a document"
+            f"this is {kind}, which Regard does not translate" if kind else "this is not a document that Regard knows"
         )
         raise TextError(
             f"{path}: {what}.\n"
@@ -237,47 +274,74 @@ def _near(document: Document, chosen: Sequence[int], texts: _Texts, memory: Memo
                 yield Near(line=segment.line, part=segment.part, source=segment.source, matches=matches)
 
 
-class _Texts:
-    """The lines of segments, and what tabs separate in them, each translated once however often it occurs."""
+class _Options(NamedTuple):
+    """What is asked of all translations."""
 
-    def __init__(self, sources: Iterable[str], memory: Memory | None = None) -> None:
+    search: SearchSettings | None
+    glossary: Mapping[str, str] | None
+    checks: bool | None
+
+    def stream(self, translator: Translates, texts: Sequence[str], syntax: str) -> Iterator[Found]:
+        """The translations of texts whose placeholders have this syntax."""
+        return translator.stream(texts, search=self.search, glossary=self.glossary, checks=self.checks, syntax=syntax)
+
+
+class _Texts:
+    """The lines of segments, and what tabs separate in them, each translated once however often it occurs.
+
+    The segments are given with the syntax of their placeholders.
+    """
+
+    def __init__(self, sources: Iterable[tuple[str, str]], memory: Memory | None = None) -> None:
         self._remembered: dict[str, str] = {}
-        cells = dict.fromkeys(_core(cell)[1] for source in sources for cell in _BREAK.split(source) if _has_words(cell))
-        for cell in cells if memory else ():
+        self._syntax: dict[str, str] = {}
+        for source, syntax in sources:
+            for cell in _BREAK.split(source):
+                if _has_words(cell):
+                    self._syntax.setdefault(_core(cell)[1], syntax)
+        for cell in self._syntax if memory else ():
             exact = memory.exact(cell) if memory else None
             if exact is not None and _BREAK.search(exact) is None:
                 self._remembered[cell] = exact
-        self._found = dict(self._remembered)
-        self._waiting = [cell for cell in cells if cell not in self._remembered]
+        self._found: dict[str, Found] = {}
+        self._waiting = [cell for cell in self._syntax if cell not in self._remembered]
 
-    def translate(
-        self,
-        translator: Translates,
-        search: SearchSettings | None,
-        glossary: Mapping[str, str] | None,
-        progress: Progress | None,
-    ) -> None:
-        if not self._waiting:
-            return
-        if glossary is None:
-            stream = translator.stream(self._waiting, search=search)
-        else:
-            stream = translator.stream(self._waiting, search=search, glossary=glossary)
-        for number, (text, found) in enumerate(zip(self._waiting, stream, strict=True), start=1):
-            self._found[text] = found.text
-            if progress:
-                progress(number, len(self._waiting))
+    def translate(self, translator: Translates, options: _Options, progress: Progress | None) -> None:
+        done = 0
+        for syntax in dict.fromkeys(self._syntax[text] for text in self._waiting):
+            own = [text for text in self._waiting if self._syntax[text] == syntax]
+            for text, found in zip(own, options.stream(translator, own, syntax), strict=True):
+                self._found[text] = found
+                done += 1
+                if progress:
+                    progress(done, len(self._waiting))
 
     def translation(self, source: str) -> str | None:
-        """Of a segment: that of its lines; None where one of them has lost all words or a placeholder."""
+        """Of a segment: that of its lines; None where one of them was refused, or has lost words or a placeholder."""
         pieces = []
         for cell in _BREAKS.split(source):
             before, core, after = _core(cell)
-            said = self._found[core] if _has_words(cell) else core
-            if (core and not said.strip()) or "\n" in said or differences(core, said)[0]:
+            said = self._said(core) if _has_words(cell) else core
+            if said is None or (core and not said.strip()) or "\n" in said:
+                return None
+            if differences(core, said, self._syntax.get(core, ""))[0]:
                 return None
             pieces.append(f"{before}{respaced(core, said)}{after}")
         return "".join(pieces)
+
+    def told(self, source: str) -> tuple[tuple[Finding, ...], float]:
+        """What the checks found in the lines of a segment, and the lowest confidence in one of them."""
+        cores = dict.fromkeys(_core(cell)[1] for piece in _TAG.split(source) for cell in _BREAK.split(piece))
+        cores |= dict.fromkeys(_core(cell)[1] for cell in _BREAK.split(source))
+        found = [self._found[core] for core in cores if core in self._found]
+        findings = tuple(finding for one in found for finding in one.findings)
+        return findings, min((one.confidence for one in found), default=1.0)
+
+    def _said(self, core: str) -> str | None:
+        if core in self._remembered:
+            return self._remembered[core]
+        found = self._found[core]
+        return None if found.refused else found.text
 
     def between_tags(self, source: str) -> str | None:
         """Of a segment: its tags as they stand, and the translations of what is between them."""
@@ -288,6 +352,24 @@ class _Texts:
         """Where the translation of a segment comes from."""
         cores = [_core(cell)[1] for cell in _BREAK.split(source) if _has_words(cell)]
         return Origin.MEMORY if cores and all(core in self._remembered for core in cores) else Origin.MACHINE
+
+
+def _worth_a_look(
+    document: Document, path: Path, looked: Mapping[int, tuple[tuple[Finding, ...], float]], said: Mapping[int, str]
+) -> Iterator[review.Segment]:
+    """The segments with findings or low confidence; those without a translation have their source text."""
+    for number, (findings, confidence) in sorted(looked.items()):
+        segment, refused = document.segments[number], number not in said
+        if findings or refused or confidence < review.UNSURE:
+            where = f"{path}, {segment.part}, paragraph {segment.line}" if segment.part else f"{path}:{segment.line}"
+            yield review.Segment(
+                where=where,
+                source=segment.source,
+                text=said.get(number, segment.source),
+                confidence=0.0 if refused else confidence,
+                findings=findings,
+                refused=refused,
+            )
 
 
 def _core(line: str) -> tuple[str, str, str]:

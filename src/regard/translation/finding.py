@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from regard.search import Hypothesis, Request, Result, SearchSettings
 from regard.text.placeholders import Placeholder
 from regard.tokens.tokeniser import Tokeniser
+from regard.translation.checks import Finding
 from regard.translation.engines.engine import Engine
 from regard.translation.glossary import says
 from regard.translation.translation import Alignment
@@ -22,6 +23,8 @@ class Sentence:
     placeholders: tuple[Placeholder, ...] = ()
     request: Request | None = None  # what is asked of the translation, if anything
     phrases: tuple[str, ...] = ()  # that it is to say as whole words
+    terms: tuple[tuple[str, str], ...] = ()  # such phrases, each with the phrase of the source that asks for it
+    syntax: str = ""  # of its placeholders, where a catalogue states it
 
 
 @dataclass(frozen=True)
@@ -34,6 +37,18 @@ class Found:
     constraints_met: bool
     lost: tuple[str, ...] = ()
     alignment: Alignment | None = None  # where it is known already
+    changed: bool = False  # the text is no longer what the ids say: something was put into it
+    findings: tuple[Finding, ...] = ()
+    refused: bool = False  # no translation passed the checks: the text is that of the source
+
+    @property
+    def likelihood(self) -> float:
+        """The mean log-probability of its pieces and of the end."""
+        return self.hypothesis.total / (len(self.hypothesis.ids) + 1)
+
+    def saying(self, text: str) -> Found:
+        """The same, with another text."""
+        return self if text == self.text else replace(self, text=text, changed=True, alignment=None)
 
     def with_logprobs(self, logprobs: Sequence[float]) -> Found:
         """The same, with the log-probability of each piece and of the end."""

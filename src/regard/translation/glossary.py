@@ -32,15 +32,19 @@ class Glossary:
 
     def required(self, text: str, placeholders: Sequence[Placeholder]) -> tuple[str, ...]:
         """What a translation of this text must say."""
-        wanted: dict[str, None] = {}
+        return tuple(self.terms(text, placeholders))
+
+    def terms(self, text: str, placeholders: Sequence[Placeholder]) -> dict[str, str]:
+        """What a translation of this text must say, and the phrase of the text that asks for it."""
+        wanted: dict[str, str] = {}
         for match in self._pattern.finditer(text) if self._pattern else ():
             if any(match.start() < inside.end and inside.start < match.end() for inside in placeholders):
                 continue
             found = match.group()
             phrase = self._exact.get(found) or self._any_case.get(found.lower())
             if phrase:
-                wanted[phrase] = None
-        return tuple(wanted)
+                wanted.setdefault(phrase, found)
+        return wanted
 
 
 def says(text: str, phrase: str) -> bool:

@@ -3,16 +3,17 @@
 A sentence is translated with its placeholders in it; models that were trained on such text copy them. Where some are
 lost or invented, the sentence is searched again, with the lost ones required and the invented ones banned. A model
 that never saw such strings then says them anywhere, among words that make no sense. So where the search fails, or its
-words are far less likely than before, the sentence is translated without placeholders, and they are put back beside
-the words that they stood by, which attention tells.
+words are far less likely than before, the sentence is translated with a name or a number in the place of each. Where
+one of these is lost, it is translated without placeholders, and they are put back beside the words that they stood by,
+which attention tells.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 
-from regard.errors import SettingsError
 from regard.search import SearchSettings
 from regard.search.request import Phrase, contains
 from regard.text.placeholders import Placeholder, differences, placeholders
@@ -23,9 +24,11 @@ from regard.tokens.tokeniser import Tokeniser
 from regard.translation.alignment import Aligner, Said
 from regard.translation.engines.engine import request_for
 from regard.translation.finding import Finder, Found, Sentence
-from regard.translation.putting_back import Bare, put_back
+from regard.translation.putting_back import Bare, alignments, put_back
+from regard.translation.stand_ins import Span, stand_ins
 from regard.translation.translation import Alignment
 
+_NUMERIC = re.compile(r"%%$|%.*[diouxXeEfFgG]$|number|count|^\+?\d")
 _LESS_LIKELY = 1.0  # in natural logarithms for each piece
 
 
@@ -40,18 +43,18 @@ class Protection:
     ) -> list[list[Found]]:
         """The translations, those that lost or invented placeholders mended; what is still lost is named in them."""
         found = list(found)
-        for mend in (self._searched_again, self._put_back):
+        for mend in (self._searched_again, self._stood_in_for, self._put_back):
             damaged = [
                 n
                 for n, sentence in enumerate(sentences)
-                if sentence.placeholders and any(differences(sentence.text, found[n][0].text))
+                if sentence.placeholders and any(differences(sentence.text, found[n][0].text, sentence.syntax))
             ]
             if damaged:
                 mended = mend([sentences[n] for n in damaged], [found[n][0] for n in damaged], settings)
                 for n, other in zip(damaged, mended, strict=True):
                     found[n] = other or found[n]
         return [
-            [replace(other, lost=tuple(differences(sentence.text, other.text)[0])) for other in others]
+            [replace(other, lost=tuple(differences(sentence.text, other.text, sentence.syntax)[0])) for other in others]
             if sentence.placeholders
             else others
             for sentence, others in zip(sentences, found, strict=True)
@@ -70,9 +73,28 @@ class Protection:
             for sentence, before, others in zip(sentences, found, again, strict=True)
         ]
 
+    def _stood_in_for(
+        self, sentences: Sequence[Sentence], _: Sequence[Found], settings: SearchSettings
+    ) -> list[list[Found] | None]:
+        """What is found with simple words and numbers in the place of placeholders, where all of these come back."""
+        plans = [
+            stand_ins(one.text, [Span(*place) for place in one.placeholders], _kind) if _apart(one) else None
+            for one in sentences
+        ]
+        possible = [n for n, plan in enumerate(plans) if plan]
+        plain = [self._plain(sentences[n], plan.text) for n, plan in enumerate(plans) if plan]
+        results: list[list[Found] | None] = [None] * len(sentences)
+        for n, others in zip(possible, self._finder.find(plain, settings) if plain else (), strict=True):
+            plan = plans[n]
+            said = [(other, plan.put_back(other.text)) for other in others] if plan else []
+            whole = [other.saying(text) for other, text in said if text is not None]
+            sound = [one for one in whole if not any(differences(sentences[n].text, one.text, sentences[n].syntax))]
+            results[n] = sound or None
+        return results
+
     def _asking(self, sentence: Sentence, text: str) -> Sentence | None:
         """The sentence with a request for its placeholders; none if a request cannot help."""
-        lost, invented = differences(sentence.text, text)
+        lost, invented = differences(sentence.text, text, sentence.syntax)
         here = {placeholder.string: placeholder for placeholder in reversed(sentence.placeholders)}
         if len(set(lost)) < len(lost) or any(string in here for string in invented):
             return None  # a request cannot say how often
@@ -99,9 +121,9 @@ class Protection:
             for sentence, others in zip(plain, found, strict=True)
             for other in others
         ]
-        alignments = iter(self._alignments(pairs))
+        links = iter(alignments(self._aligner, pairs))
         return [
-            [self._with(words, other, next(alignments)) for other in others]
+            [self._with(words, other, next(links)) for other in others]
             for words, others in zip(bare, found, strict=True)
         ]
 
@@ -110,17 +132,11 @@ class Protection:
         asked = sentence.request
         if asked is not None:
             asked = request_for(ids, prefix=asked.prefix, banned=asked.banned, required=asked.required)
-        return Sentence(text, ids, request=asked, phrases=sentence.phrases)
-
-    def _alignments(self, pairs: Sequence[tuple[Said, Said]]) -> list[Alignment]:
-        try:
-            return self._aligner.align(pairs)
-        except SettingsError:  # a model without attention: their places are guessed
-            return [()] * len(pairs)
+        return Sentence(text, ids, request=asked, phrases=sentence.phrases, syntax=sentence.syntax)
 
     def _with(self, bare: Bare, found: Found, alignment: Alignment) -> Found:
         text, links = put_back(bare, found.text, alignment)
-        return replace(found, text=text, alignment=links)
+        return replace(found, text=text, alignment=links, changed=True)
 
 
 def _believable(sentence: Sentence, before: Found, after: Found) -> bool:
@@ -128,21 +144,38 @@ def _believable(sentence: Sentence, before: Found, after: Found) -> bool:
 
     A placeholder with a space around it in the source touches no letter.
     """
-    if any(differences(sentence.text, after.text)) or after.hypothesis.length_limited or not after.constraints_met:
+    if (
+        any(differences(sentence.text, after.text, sentence.syntax))
+        or after.hypothesis.length_limited
+        or not after.constraints_met
+    ):
         return False
     for here in sentence.placeholders:
         apart = sentence.text[: here.start][-1:].strip(), sentence.text[here.end :][:1].strip()
-        there = [found for found in placeholders(after.text) if found.string == here.string]
+        there = [found for found in placeholders(after.text, sentence.syntax) if found.string == here.string]
         touched = [(after.text[: found.start][-1:], after.text[found.end :][:1]) for found in there]
         for sides in touched:
             if any(not free and side.isalnum() and not sticks(side) for free, side in zip(apart, sides, strict=True)):
                 return False
-    return _likelihood(after) >= _likelihood(before) - _LESS_LIKELY
+    return after.likelihood >= before.likelihood - _LESS_LIKELY
 
 
-def _likelihood(found: Found) -> float:
-    """The mean log-probability of its pieces."""
-    return found.hypothesis.total / (len(found.hypothesis.ids) + 1)
+def _kind(span: Span) -> str:
+    """What stands in for a placeholder: a number for a number."""
+    return "number" if _NUMERIC.search(span.string) else "name"
+
+
+def _apart(sentence: Sentence) -> bool:
+    """Whether no placeholder is a tag, or touches a letter or another one: a stand-in would be one word with it."""
+    edges = [0, *(place for one in sentence.placeholders for place in (one.start, one.end)), len(sentence.text)]
+    sides = [
+        sentence.text[place]
+        for one in sentence.placeholders
+        for place in (one.start - 1, one.end)
+        if 0 <= place < len(sentence.text)
+    ]
+    touching = len(set(edges[1:-1])) < len(edges) - 2
+    return not touching and not any(map(str.isalnum, sides)) and not any(one.is_tag for one in sentence.placeholders)
 
 
 def _phrase(tokeniser: Tokeniser, text: str, placeholder: Placeholder) -> Phrase | None:

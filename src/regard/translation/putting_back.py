@@ -7,14 +7,17 @@ became, all others before the first word that the word after them became.
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from regard.errors import SettingsError
 from regard.text.placeholders import Placeholder, placeholders
 from regard.text.word_spans import word_spans
+from regard.translation.alignment import Aligner, Said
 from regard.translation.translation import Alignment
 
-_AFTER_WORDS = ".,;:!?…)]}»”’。，、！？；："  # marks that follow a word without a space
+AFTER_WORDS = ".,;:!?…)]}»”’。，、！？；："  # marks that follow a word without a space
 
 
 class Gap(NamedTuple):
@@ -46,7 +49,7 @@ class Bare(NamedTuple):
             following = sentence[last : last + 1]
             space_before = placeholder.start == 0 or sentence[placeholder.start - 1] == " "
             spare = not origins or sentence[origins[-1]] == " "
-            if origins and spare and (following in ("", " ") or following in _AFTER_WORDS):
+            if origins and spare and (following in ("", " ") or following in AFTER_WORDS):
                 origins.pop()
             elif not origins and following == " ":
                 last += 1
@@ -55,9 +58,17 @@ class Bare(NamedTuple):
         return cls(sentence, "".join(sentence[place] for place in origins), origins, gaps)
 
 
+def alignments(aligner: Aligner, pairs: Sequence[tuple[Said, Said]]) -> list[Alignment]:
+    """The alignment of each pair; without links where a model has no attention, so that places are guessed."""
+    try:
+        return aligner.align(pairs)
+    except SettingsError:
+        return [()] * len(pairs)
+
+
 def put_back(bare: Bare, translation: str, alignment: Alignment) -> tuple[str, Alignment]:
     """The translation of the bare text with the placeholders in it, and the alignment of the two whole sentences."""
-    translation, alignment = _without_invented(translation, alignment)
+    translation, alignment = _without_invented(bare.text, translation, alignment)
     source, target = word_spans(bare.text), word_spans(translation)
     alignment = tuple((s, t) for s, t in alignment if s < len(source) and t < len(target))
     inserted: list[tuple[int, str]] = []
@@ -68,7 +79,7 @@ def put_back(bare: Bare, translation: str, alignment: Alignment) -> tuple[str, A
             place = max(place, earliest)
         elif gap.placeholder.opens:
             earliest = next((end for start, end in target if start >= place), len(translation))
-        inserted.append((place, _spaced(gap, translation, place, after=after)))
+        inserted.append((place, spaced(gap, translation, place, after=after)))
     text, moved = _woven(translation, inserted)
     return text, _whole(bare, text, [(source[s][0], moved[target[t][0]]) for s, t in alignment])
 
@@ -100,8 +111,8 @@ def _place(
     before = max(0, bisect_right([start for start, _ in source], max(0, gap.place - 1)) - 1)
     words = _linked(before, alignment, len(source), len(target))
     place = target[words[-1]][1] if words else len(translation)
-    if gap.following and gap.following in _AFTER_WORDS:
-        while place > 0 and translation[place - 1] in _AFTER_WORDS:
+    if gap.following and gap.following in AFTER_WORDS:
+        while place > 0 and translation[place - 1] in AFTER_WORDS:
             place -= 1
     return place, True
 
@@ -116,7 +127,7 @@ def _linked(word: int, alignment: Alignment, source: int, target: int) -> list[i
     return sorted(t for s, t in alignment if s == nearest)
 
 
-def _spaced(gap: Gap, translation: str, place: int, *, after: bool) -> str:
+def spaced(gap: Gap, translation: str, place: int, *, after: bool) -> str:
     """The placeholder with a space on the sides on which it had one."""
     left = " " if gap.space_before and translation[:place] and (after or not translation[place - 1].isspace()) else ""
     right = " " if gap.following == " " and translation[place:] and not translation[place].isspace() else ""
@@ -130,9 +141,14 @@ def _whole(bare: Bare, text: str, places: Sequence[tuple[int, int]]) -> Alignmen
     return tuple(sorted(links, key=lambda link: (link[1], link[0])))
 
 
-def _without_invented(translation: str, alignment: Alignment) -> tuple[str, Alignment]:
-    """The bare text had no placeholder, so none belongs here; without one, words have other numbers."""
-    invented = placeholders(translation)
+def _without_invented(source: str, translation: str, alignment: Alignment) -> tuple[str, Alignment]:
+    """What the bare text does not have, does not belong here; without it, words have other numbers."""
+    allowed = Counter(found.string for found in placeholders(source))
+    invented = list[Placeholder]()
+    for found in placeholders(translation):
+        allowed[found.string] -= 1
+        if allowed[found.string] < 0:
+            invented.append(found)
     if not invented:
         return translation, alignment
     bare = Bare.of(translation, invented)

@@ -12,10 +12,12 @@ from dataclasses import dataclass
 
 from regard.text.placeholders import Placeholder, only_placeholders, placeholders
 from regard.text.sentences import clauses, has_breaks, lines, pieces_between_spaces, sentences
+from regard.text.unknown_characters import unknown
 from regard.text.word_spans import count_words, sticks
 from regard.tokens.tokeniser import Tokeniser, utf8
 
 _MOST_WORDS = 80  # a single sentence of more words is cut at its clauses
+_TAG_BREAK = re.compile(r"(?<=[.!?:…])\s*<br ?/?>\s*()|<br ?/?>\s*()(?=[^\W\d_a-z])")  # a new sentence behind a tag
 _CELL = re.compile(r"[^\t]*\t+|[^\t]+")
 _PIECES_A_CHARACTER = 4  # one for each byte, at most
 
@@ -36,13 +38,20 @@ class Segmenter:
     """Cuts texts into parts that a model can translate.
 
     A line of more than `split_over` words is translated sentence by sentence; no part has more than `most_pieces`.
+    `known` are the characters that the model knows; None: all.
     """
 
-    def __init__(self, tokeniser: Tokeniser, *, split_over: int, most_pieces: int) -> None:
+    def __init__(
+        self, tokeniser: Tokeniser, *, split_over: int, most_pieces: int, known: frozenset[str] | None = None
+    ) -> None:
         self._tokeniser, self._split_over, self._most_pieces = tokeniser, split_over, most_pieces
+        self._known = known
 
-    def parts(self, text: str) -> list[Part]:
-        """The parts; joined, the text."""
+    def parts(self, text: str, *, syntax: str = "", letters: bool = False) -> list[Part]:
+        """The parts; joined, the text. Placeholders have this syntax.
+
+        With `letters`, a part is translated only if it has letters that the model knows.
+        """
         if not text.isascii():
             utf8(text)
         parts: list[Part] = []
@@ -50,22 +59,33 @@ class Segmenter:
         for piece in self._pieces(text):
             core = piece.strip()
             before, after = piece[: len(piece) - len(piece.lstrip())], piece[len(piece.rstrip()) :] if core else ""
-            parts += [part for part in (before, self._part(core, begins), after) if part]
+            own = self._part(core, begins, syntax, letters=letters)
+            parts += [part for part in (before, own, after) if part]
             begins += count_words(piece) if len(piece) < len(text) else 0
         return parts
 
-    def _part(self, core: str, begins: int) -> Part:
+    def _part(self, core: str, begins: int, syntax: str, *, letters: bool) -> Part:
         normal = self._tokeniser.normalise(core)
-        found = placeholders(normal)
+        found = placeholders(normal, syntax)
         if not normal or (found and only_placeholders(normal, found)):
+            return core
+        if letters and not self._has_letters(normal, found):
             return core
         return Segment(normal, tuple(found), begins)
 
+    def _has_letters(self, text: str, found: Sequence[Placeholder]) -> bool:
+        if text.isascii() and not found:
+            return any(map(str.isalpha, text))
+        within = {place for one in found for place in range(one.start, one.end)}
+        within |= {place for one in unknown(text, self._known, found) for place in range(one.start, one.end)}
+        return any(letter.isalpha() for place, letter in enumerate(text) if place not in within)
+
     def _pieces(self, text: str) -> Iterable[str]:
-        if not has_breaks(text) and "\t" not in text:
+        if not has_breaks(text) and "\t" not in text and "<br" not in text:
             return self._of_a_line(text)
         cells = _CELL.findall(text) if "\t" in text else [text]
-        return [piece for cell in cells for line in lines(cell) for piece in self._of_a_line(line)]
+        parts = [part for cell in cells for line in lines(cell) for part in _at_tags(line)]
+        return [piece for part in parts for piece in self._of_a_line(part)]
 
     def _of_a_line(self, line: str) -> Iterator[str]:
         if self._fits(line, self._split_over):
@@ -108,6 +128,12 @@ class Segmenter:
         return [text[start : start + size] for start in range(0, len(text), size)]
 
 
+def _at_tags(line: str) -> list[str]:
+    """A line cut behind tags that break it, where a sentence begins."""
+    ends = [match.end() for match in _TAG_BREAK.finditer(line)] if "<br" in line else []
+    return [line[start:end] for start, end in zip([0, *ends], [*ends, len(line)], strict=True) if start < end]
+
+
 def joined(parts: Iterable[str]) -> str:
     """Translated parts and what is between them.
 
@@ -115,7 +141,12 @@ def joined(parts: Iterable[str]) -> str:
     """
     text = ""
     for part in parts:
-        if text and part and not (text[-1].isspace() or part[0].isspace() or sticks(text[-1]) or sticks(part[0])):
+        close = text.endswith(">") or part.startswith("<")
+        if (
+            text
+            and part
+            and not (text[-1].isspace() or part[0].isspace() or sticks(text[-1]) or sticks(part[0]) or close)
+        ):
             text += " "
         elif text.endswith(" ") and part and sticks(text[-2:-1] or " ") and sticks(part[0]):
             text = text[:-1]

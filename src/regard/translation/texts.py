@@ -12,13 +12,15 @@ from regard.search import SearchSettings
 from regard.search.request import Phrase
 from regard.text.word_spans import word_spans
 from regard.tokens import Tokenisers
-from regard.translation.alignment import Aligner, Said
+from regard.translation.alignment import Aligner
+from regard.translation.confidence import Calibration
 from regard.translation.engines.captured_board import no_garbage
 from regard.translation.engines.engine import request_for
-from regard.translation.finding import Finder, Found, Sentence
+from regard.translation.finding import Found, Sentence
 from regard.translation.forced import Forced
 from regard.translation.glossary import Glossary
-from regard.translation.protection import Protection
+from regard.translation.messages import Messages
+from regard.translation.passes import Pass, Reader
 from regard.translation.segments import Part, Segment, Segmenter, joined
 from regard.translation.translation import Alignment, Alternative, Translation
 
@@ -32,6 +34,8 @@ class Asked:
     logprobs: bool
     glossary: Glossary | None
     prefix: Phrase
+    checks: bool = True
+    syntax: str = ""  # of placeholders, where it is known
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,23 +43,27 @@ class Texts:
     """The way of a text through the parts of this room."""
 
     segmenter: Segmenter
-    finder: Finder
-    protection: Protection
+    searching: Pass  # what translates sentences without checks
+    verifying: Pass  # ... and with them
+    reader: Reader
     aligner: Aligner
     forced: Forced
     tokenisers: Tokenisers
+    calibration: Calibration
 
     def translated(self, texts: Sequence[str], asked: Asked) -> list[Translation]:
         """The translation of each text, in order."""
         with no_garbage():
-            return self._translated(texts, asked)
+            if not asked.checks:
+                return self._translated(texts, asked)
+            messages = Messages(texts)
+            return messages.joined(self._translated(messages.texts, asked))
 
     def _translated(self, texts: Sequence[str], asked: Asked) -> list[Translation]:
-        parts = [self.segmenter.parts(text) for text in texts]
+        parts = [self.segmenter.parts(text, syntax=asked.syntax, letters=asked.checks) for text in texts]
         sentences = self._sentences(parts, asked)
-        found = self.finder.find(sentences, asked.search) if sentences else []
-        if any(sentence.placeholders for sentence in sentences):
-            found = self.protection.checked(sentences, found, asked.search)
+        way = self.verifying if asked.checks else self.searching
+        found = way.translated(sentences, asked.search) if sentences else []
         if asked.alignment:
             found = self._aligned(sentences, found)
         if asked.logprobs:
@@ -73,20 +81,28 @@ class Texts:
         all_ids = self.tokenisers.source.encode_batch([segment.text for segment, _ in segments])
         sentences = []
         for (segment, first), ids in zip(segments, all_ids, strict=True):
-            phrases = asked.glossary.required(segment.text, segment.placeholders) if asked.glossary else ()
+            terms = asked.glossary.terms(segment.text, segment.placeholders) if asked.glossary else {}
+            phrases = tuple(terms)
             required = tuple(tuple(self.tokenisers.target.encode(phrase)) for phrase in phrases)
             prefix = asked.prefix if first else ()
             request = request_for(ids, prefix=prefix, required=required) if prefix or required else None
-            sentences.append(Sentence(segment.text, ids, segment.placeholders, request, phrases))
+            sentences.append(
+                Sentence(
+                    segment.text,
+                    ids,
+                    segment.placeholders,
+                    request,
+                    phrases=phrases,
+                    terms=tuple(terms.items()),
+                    syntax=asked.syntax,
+                )
+            )
         return sentences
 
     def _aligned(self, sentences: Sequence[Sentence], found: Sequence[list[Found]]) -> list[list[Found]]:
         """The best translation of each sentence with its alignment."""
         unknown = [n for n, others in enumerate(found) if others[0].alignment is None]
-        pairs = [
-            (Said(sentences[n].text, sentences[n].ids), Said(found[n][0].text, found[n][0].hypothesis.ids))
-            for n in unknown
-        ]
+        pairs = [self.reader.said(sentences[n], found[n][0]) for n in unknown]
         known = dict(zip(unknown, self.aligner.align(pairs), strict=True))
         return [
             [replace(others[0], alignment=known[n]), *others[1:]] if n in known else others
@@ -125,7 +141,19 @@ class Texts:
             repetition_stopped=any(hypothesis.repetition_stopped for hypothesis in hypotheses),
             constraints_met=all(found.constraints_met for found in chosen),
             lost=tuple(chain.from_iterable([found.lost for found in chosen])),
+            confidence=self._confidence(chosen),
+            findings=tuple(chain.from_iterable([found.findings for found in chosen])),
+            refused=any(found.refused for found in chosen),
         )
+
+    def _confidence(self, chosen: Sequence[Found]) -> float:
+        """That of all parts together: of the mean of all tokens."""
+        if not chosen:
+            return 1.0
+        if any(found.refused for found in chosen):
+            return 0.0
+        total = sum(found.hypothesis.total for found in chosen)
+        return self.calibration.confidence(total / sum(len(found.hypothesis.ids) + 1 for found in chosen))
 
 
 def strings(texts: Any) -> Iterator[str]:

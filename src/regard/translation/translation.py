@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from regard.translation.checks import Finding
+
 Alignment = tuple[tuple[int, int], ...]
 
 
@@ -23,6 +25,9 @@ class Alternative:
     repetition_stopped: bool = False  # a loop of repetitions was stopped
     constraints_met: bool = True  # it begins with the prefix and says what the glossary asks for
     lost: tuple[str, ...] = ()  # placeholders of the source that are missing here
+    confidence: float = 1.0  # the probability that it is good, calibrated on validation if the model folder says how
+    findings: tuple[Finding, ...] = ()  # what the checks found; empty without checks
+    refused: bool = False  # no translation of it, or of a part of it, passed the checks: the source text stays
 
 
 @dataclass(frozen=True, kw_only=True)

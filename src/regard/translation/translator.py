@@ -6,6 +6,7 @@ translator.translate("Where is the station?").text
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice, zip_longest
 from pathlib import Path
@@ -20,13 +21,20 @@ from regard.exchange.importing import is_foreign, opened
 from regard.modelfolder import DEFAULT_TASK, Description, ModelFolder
 from regard.models.fast import fast_form
 from regard.search import SearchSettings
+from regard.settings import nearest
+from regard.text.placeholders import SYNTAXES
 from regard.tokens import Tokenisers
+from regard.tokens.known_characters import known_characters
 from regard.translation.alignment import Aligner
+from regard.translation.belonging import Belonging
+from regard.translation.checking import Parts, checking
+from regard.translation.confidence import read_calibration
 from regard.translation.engines import Engine, Loaded, Opener, open_engine
 from regard.translation.finding import Finder
 from regard.translation.forced import Forced, aligning
 from regard.translation.forking import refuse_after_fork
 from regard.translation.glossary import Glossary
+from regard.translation.passes import Reader, Searching
 from regard.translation.protection import Protection
 from regard.translation.segments import Segmenter
 from regard.translation.texts import Asked, Texts, strings
@@ -40,6 +48,8 @@ __all__ = ["Alternative", "Scored", "Translation", "Translator", "load"]
 _WINDOW = 2048  # texts that are translated together in a stream, ...
 _TOGETHER = 65536  # ... and where all are held anyway: towards the end of a window, a GPU has less and less to do
 _SPLIT_OVER = 40
+_LANGUAGE = re.compile("[a-z]{2,3}")
+_NO_LANGUAGES = frozenset({"iso", "ipa", "zxx"})
 _MOST_PIECES = 1024  # where the model does not say
 
 
@@ -77,16 +87,29 @@ class Translator:
         self._engine = open_engine(engine, self.loaded)
         self._most_positions = _positions([member.description for member in self.loaded.members])
         self._forced = Forced(self.loaded)
-        aligner = Aligner(self._forced, self.tokenisers)
-        finder = Finder(self._engine, self.tokenisers.target)
-        most = _longest([member.description for member in self.loaded.members])
-        self._texts = Texts(
-            segmenter=Segmenter(self.tokenisers.source, split_over=split_over, most_pieces=most),
-            finder=finder,
-            protection=Protection(finder, aligner, self.tokenisers),
+        self._checks = _are_languages(self.languages)
+        self._texts = self._pipeline(split_over)
+
+    def _pipeline(self, split_over: int) -> Texts:
+        tokenisers, descriptions = self.tokenisers, [member.description for member in self.loaded.members]
+        aligner, reader = Aligner(self._forced, tokenisers), Reader(tokenisers)
+        finder = Finder(self._engine, tokenisers.target)
+        searching = Searching(finder, Protection(finder, aligner, tokenisers))
+        parts = Parts(finder, reader, aligner, Belonging(self._forced, aligner, tokenisers))
+        return Texts(
+            segmenter=Segmenter(
+                tokenisers.source,
+                split_over=split_over,
+                most_pieces=_longest(descriptions),
+                known=known_characters(tokenisers.source),
+            ),
+            searching=searching,
+            verifying=checking(searching, parts, tokenisers, self.languages),
+            reader=reader,
             aligner=aligner,
             forced=self._forced,
-            tokenisers=self.tokenisers,
+            tokenisers=tokenisers,
+            calibration=read_calibration(self.description.training),
         )
 
     def __repr__(self) -> str:
@@ -116,6 +139,8 @@ class Translator:
         logprobs: bool = False,
         glossary: Mapping[str, str] | None = None,
         prefix: str = "",
+        checks: bool | None = None,
+        syntax: str = "",
     ) -> Translation: ...
     @overload
     def translate(
@@ -130,6 +155,8 @@ class Translator:
         logprobs: bool = False,
         glossary: Mapping[str, str] | None = None,
         prefix: str = "",
+        checks: bool | None = None,
+        syntax: str = "",
     ) -> list[Translation]: ...
     def translate(
         self,
@@ -143,12 +170,16 @@ class Translator:
         logprobs: bool = False,
         glossary: Mapping[str, str] | None = None,
         prefix: str = "",
+        checks: bool | None = None,
+        syntax: str = "",
     ) -> Translation | list[Translation]:
         """The translation of a text, or of each of several, in order. A text without words stays as it is.
 
         `search` holds all settings of the search; `beam_size`, `n_best` and `length_penalty` beside it win over its.
         `alignment` links words, `logprobs` gives the log-probability of each piece. `glossary` maps phrases of the
-        source to those of the translation, which begins with `prefix`.
+        source to those of the translation, which begins with `prefix`. `checks` can be switched off; they are off for
+        samples, and for models that do not translate between languages. `syntax` is that of placeholders, as a
+        catalogue states it: c-format, python-format, no-c-format.
         """
         given = {"beam_size": beam_size, "n_best": n_best, "length_penalty": length_penalty}
         chosen = {name: value for name, value in given.items() if value is not None}
@@ -164,6 +195,8 @@ class Translator:
             logprobs=logprobs,
             glossary=glossary,
             prefix=prefix,
+            checks=checks,
+            syntax=syntax,
         )
         found = list(asked)
         return found[0] if isinstance(text, str) else found
@@ -178,6 +211,8 @@ class Translator:
         logprobs: bool = False,
         glossary: Mapping[str, str] | None = None,
         prefix: str = "",
+        checks: bool | None = None,
+        syntax: str = "",
     ) -> Iterator[Translation]:
         """The translations of any number of texts, in order, as they are done; only `window` of them are held.
 
@@ -200,6 +235,8 @@ class Translator:
             logprobs=logprobs,
             glossary=Glossary(glossary) if glossary else None,
             prefix=tuple(self.tokenisers.target.encode(prefix)),
+            checks=self._checked(search) if checks is None else checks,
+            syntax=_known_syntax(syntax),
         )
         return self._streamed(strings(texts), asked, window)
 
@@ -263,6 +300,10 @@ class Translator:
             for (_, said), logprobs in zip(ids, self._forced.logprobs(ids), strict=True)
         ]
 
+    def _checked(self, search: SearchSettings | None) -> bool:
+        """Whether translations are checked by default: samples are not, since they are to differ."""
+        return self._checks and (search is None or search.method != "sampling")
+
     def _within_positions(self, search: SearchSettings) -> SearchSettings:
         """No translation is longer than there are positions, where those are learned."""
         most = self._most_positions
@@ -284,6 +325,18 @@ def load(
     more than `split_over` words is translated sentence by sentence.
     """
     return Translator(model, device=device, engine=engine, split_over=split_over)
+
+
+def _are_languages(languages: Mapping[str, str]) -> bool:
+    """Whether a model translates from one language to another: only then do texts keep their numbers and names."""
+    codes = [languages.get(side, "").replace("_", "-").split("-")[0].lower() for side in ("source", "target")]
+    return codes[0] != codes[1] and all(_LANGUAGE.fullmatch(code) and code not in _NO_LANGUAGES for code in codes)
+
+
+def _known_syntax(syntax: str) -> str:
+    if syntax and syntax not in SYNTAXES:
+        raise SettingsError(f"syntax = {syntax!r}: there is no such syntax; {nearest(syntax, SYNTAXES)}")
+    return syntax
 
 
 def _open_again(folders: list[Path], options: Mapping[str, Any]) -> Translator:

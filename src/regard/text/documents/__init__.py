@@ -69,6 +69,7 @@ class Segment:
     state: SegmentState = SegmentState.UNTRANSLATED
     line: int  # of the file, from 1; of a file in a package, the line there
     part: str = ""  # the file within a package
+    syntax: str = ""  # of its placeholders, where the format states it: c-format, python-format, ...
 
 
 class Origin(Enum):

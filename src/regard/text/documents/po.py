@@ -42,6 +42,7 @@ BILINGUAL = True
 _LINE = re.compile(r"([^\n]*?)(?:\r?\n|$)")
 _FIELD = re.compile(r'\s*(?:(msgctxt|msgid_plural|msgid|msgstr)(?:\[(\d)\])?\s*)?"((?:[^"\\]|\\.)*)"\s*')
 _FLAG = re.compile(r",\s*fuzzy(?![\w-])")
+_SYNTAX = re.compile(r"(?<![\w-])(?:no-)?(?:c|python)-format(?![\w-])")
 _LANGUAGE = re.compile(r"^Language:[ \t]*([^\n]*)$", re.MULTILINE)
 _OWN = "# Regard: "  # what Regard records about a translation
 _MARKS = "_&"
@@ -66,6 +67,7 @@ class _Entry:
     start: int = -1  # of its first line after the comments, where flags can stand
     flags: tuple[int, int] | None = None  # its line of flags
     fuzzy: bool = False
+    syntax: str = ""  # of placeholders, as its flags state it
     own: list[tuple[int, int]] = field(default_factory=list)  # comments that Regard wrote
     fields: dict[str, _Field] = field(default_factory=dict)
 
@@ -82,6 +84,8 @@ class _Entry:
             self.own.append(span)
         if line.startswith("#,"):
             self.flags, self.fuzzy = span, bool(_FLAG.search(line))
+            stated = _SYNTAX.search(line)
+            self.syntax = stated.group() if stated else ""
         if line.startswith("#|") and self.start < 0:
             self.start = span[0]
 
@@ -212,6 +216,7 @@ def _places(content: Content, entry: _Entry, writer: _Writer, asked: Asked, sing
                 target=_shown(place.text)[0].text,
                 state=state if place.text else SegmentState.UNTRANSLATED,
                 line=content.line(place.start),
+                syntax=entry.syntax,
             )
             recording = _recording(content, entry, name, shown, accelerator, writer, asked)
             yield Place(segment, lambda text, recording=recording: recording(text, UNREMARKED), recording)  # type: ignore[misc]

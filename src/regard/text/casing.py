@@ -1,0 +1,72 @@
+"""Texts in capitals and in Title Case: written as a sentence for the model, and its translation as the text was.
+
+A model learns from sentences. It knows hardly any word in capitals, so it spells them, badly.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from enum import Enum
+
+from regard.text.placeholders import Placeholder, without
+
+_WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)*")
+_SHORT = 4  # a single word of so many capitals may be an abbreviation; small words of a title may be lower case
+_NOUNS_ARE_CAPITALISED = frozenset({"de", "lb"})  # Title Case cannot be told from their ordinary spelling
+_SENTENCE_START = re.compile(r"(?:^|[.!?:]\s+)\W*([^\W\d_])")
+
+
+class Case(Enum):
+    """How a text is written."""
+
+    ORDINARY = "ordinary"
+    CAPITALS = "capitals"
+    TITLE = "title"
+
+
+def case_of(text: str, language: str, apart: Sequence[Placeholder] = ()) -> Case:
+    """How a text is written, placeholders aside."""
+    if text.islower() or len(text) < _SHORT:
+        return Case.ORDINARY
+    words = [match.group() for match in _WORD.finditer(without(text, apart))]
+    capitals = sum(word.isupper() for word in words)
+    if capitals and capitals == len(words) and (sum(map(len, words)) > _SHORT):
+        return Case.CAPITALS
+    long = [word for word in words[1:] if len(word) >= _SHORT]
+    titled = len(long) >= 2 and all(word[0].isupper() and word[1:].islower() for word in long)
+    if titled and words[0][0].isupper() and language not in _NOUNS_ARE_CAPITALISED and text[-1] not in ".!?":
+        return Case.TITLE
+    return Case.ORDINARY
+
+
+def as_sentence(text: str, apart: Sequence[Placeholder] = ()) -> str:
+    """The text in small letters, with a capital where a sentence begins."""
+    small = _outside(text, apart, str.lower)
+    return _SENTENCE_START.sub(lambda found: found.group()[:-1] + found[1].upper(), small)
+
+
+def in_capitals(text: str, apart: Sequence[Placeholder] = ()) -> str:
+    """The text in capitals, but for placeholders."""
+    return _outside(text, apart, str.upper)
+
+
+def as_title(text: str, source: str, language: str, apart: Sequence[Placeholder] = ()) -> str:
+    """A translation of a title: names as in the source, and in languages that have Title Case, that."""
+    names: dict[str, str] = {word.lower(): word for word in _WORD.findall(source) if len(word) >= _SHORT}
+
+    def word(found: re.Match[str]) -> str:
+        small: str = found.group()
+        if language not in _NOUNS_ARE_CAPITALISED and len(small) >= _SHORT:
+            return names.get(small, small[0].upper() + small[1:])
+        return names.get(small, small)
+
+    return _outside(text, apart, lambda part: _WORD.sub(word, part))
+
+
+def _outside(text: str, apart: Sequence[Placeholder], change: Callable[[str], str]) -> str:
+    parts, last = list[str](), 0
+    for placeholder in apart:
+        parts += [change(text[last : placeholder.start]), placeholder.string]
+        last = placeholder.end
+    return "".join([*parts, change(text[last:])])

@@ -1,0 +1,125 @@
+"""Numbers within a text, and whether a translation has the same ones.
+
+A language writes a number in its own way: 1,299.99 and 1.299,99 are the same number, and so are 10:30 and 10.30, or
+3/15/2024 and 15.03.2024. Everything else that has digits must have the same digits: versions, telephone numbers, x86.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from regard.text.placeholders import Placeholder
+
+_NUMBER = re.compile(r"\d+(?:[.,:'’\u00a0\u202f/]\d+)*")
+_DIGIT = re.compile(r"\d")
+_DATE = re.compile(r"(\d{1,2})[./](\d{1,2})[./](\d{4})")
+_DOTTED = re.compile(r"\b(0?[1-9]|1[0-2])\.(\d{1,2})\.(\d{4})\b")
+_GROUPED = re.compile(r"\d{1,3}(?:[.,'’\u00a0\u202f]\d{3})+")
+_WITH_FRACTION = re.compile(r"(\d{1,3}(?:([.,'’\u00a0\u202f])\d{3})+)([.,])(\d+)")
+_ONE_MARK = re.compile(r"(\d+)[.,:](\d+)")
+
+_WORDS = {
+    "en": ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"],
+    "de": ["null", "ein", "zwei", "drei", "vier", "fünf", "sechs", "sieben", "acht", "neun", "zehn", "elf", "zwölf"],
+}
+_ENDINGS = {"en": "", "de": "(?:s|e[nrms]?)?"}
+
+
+class Number(NamedTuple):
+    """One, as it is written, and where it stands."""
+
+    string: str
+    start: int
+    end: int
+
+
+_Keys = Callable[[Number], tuple[str, ...]]
+
+
+def numbers(text: str, apart: Sequence[Placeholder] = ()) -> list[Number]:
+    """All numbers of a text in order, but for those within placeholders."""
+    if not _DIGIT.search(text):
+        return []
+    found = [Number(match.group(), *match.span()) for match in _NUMBER.finditer(text)]
+    if not apart:
+        return found
+    return [one for one in found if not any(one.start < other.end and other.start < one.end for other in apart)]
+
+
+def unmatched(source: Sequence[Number], target: Sequence[Number]) -> tuple[list[Number], list[Number]]:
+    """The numbers of the source that the target lacks, and those of the target that the source has not."""
+    if not source and not target:
+        return [], []
+    lost, invented = _without_equals(source, target, lambda one: (one.string,))
+    return _without_equals(lost, invented, lambda one: _values(one.string))
+
+
+def mended(text: str, lost: Sequence[Number], invented: Sequence[Number], language: str) -> str | None:
+    """The text with the lost numbers in it: in the places of invented ones, in their order, or of number words.
+
+    None where this cannot be done: not as many were invented, and no word says the number.
+    """
+    if len(lost) == len(invented):
+        for right, wrong in reversed(list(zip(lost, invented, strict=True))):
+            text = text[: wrong.start] + right.string + text[wrong.end :]
+        return text
+    if invented:
+        return None
+    for number in lost:
+        words = _WORDS.get(language, [])
+        value = int(number.string) if number.string.isdecimal() else len(words)
+        pattern = rf"\b{words[value]}{_ENDINGS[language]}\b" if value < len(words) else None
+        if pattern is None or len(re.findall(pattern, text, re.IGNORECASE)) != 1:
+            return None
+        text = re.sub(pattern, number.string, text, flags=re.IGNORECASE)
+    return text
+
+
+def with_months_that_exist(text: str) -> str:
+    """The text with the day and the month of a date like 3.15.2024 exchanged: there, the day comes first."""
+    return _DOTTED.sub(lambda date: date.group() if int(date[2]) <= 12 else f"{date[2]}.{date[1]}.{date[3]}", text)
+
+
+def spelt_out(text: str, language: str) -> set[str]:
+    """The small numbers that a text says as words."""
+    words = set(re.findall(r"[^\W\d_]+", text.lower()))
+    ending = re.compile(_ENDINGS.get(language, "") + "$")
+    stems = words | {ending.sub("", word) for word in words}
+    return {str(value) for value, word in enumerate(_WORDS.get(language, [])) if word in stems}
+
+
+def _without_equals(
+    source: Sequence[Number], target: Sequence[Number], keys: _Keys
+) -> tuple[list[Number], list[Number]]:
+    asked, said = (Counter(key for one in some for key in keys(one)) for some in (source, target))
+    lost = _beyond(source, asked - said, keys)
+    return lost, _beyond(target, said - asked, keys)
+
+
+def _beyond(found: Sequence[Number], surplus: Counter[str], keys: _Keys) -> list[Number]:
+    """The last numbers that have a key of which there are too many."""
+    left, kept = surplus.copy(), list[Number]()
+    for one in reversed(found):
+        wanted = [key for key in keys(one) if left[key] > 0]
+        if wanted:
+            left.subtract(wanted)
+            kept.append(one)
+    return kept[::-1]
+
+
+def _values(string: str) -> tuple[str, ...]:
+    """What a number says, however it is written; several values for a date or a fraction."""
+    if date := _DATE.fullmatch(string):
+        return tuple(str(int(part)) for part in date.groups())
+    if "/" in string:
+        return tuple(string.split("/"))
+    if _GROUPED.fullmatch(string):
+        return (re.sub(r"\D", "", string),)
+    if (grouped := _WITH_FRACTION.fullmatch(string)) and grouped[2] != grouped[3]:
+        return (re.sub(r"\D", "", grouped[1]) + "." + grouped[4],)
+    if parts := _ONE_MARK.fullmatch(string):
+        return (f"{parts[1]}.{parts[2]}",)
+    return (string,)
