@@ -14,7 +14,10 @@ Engine = Annotated[
 ]
 BeamSize = Annotated[int, typer.Option(help="Beam size.")]
 LengthPenalty = Annotated[
-    float, typer.Option(help="Length penalty (the paper's alpha); higher favours longer translations.")
+    float | None,
+    typer.Option(
+        help="Length penalty (the paper's alpha); higher favours longer translations (default: the model's, or 0.6)."
+    ),
 ]
 Columns = Annotated[str | None, typer.Option(help="TSV columns of source and target, such as 3,4.")]
 Format = Annotated[str | None, typer.Option("--format", help="Format of the files (default: from their names).")]

@@ -43,7 +43,7 @@ def command(
     mark: Annotated[bool, typer.Option(help="In documents: mark translations for review (fuzzy, ...).")] = True,
     force: Annotated[bool, typer.Option(help="Overwrite existing files.")] = False,
     beam_size: BeamSize = 4,
-    length_penalty: LengthPenalty = 0.6,
+    length_penalty: LengthPenalty = None,
     n_best: Annotated[
         int, typer.Option(help="Print the N best translations of each line: line number, score, text.")
     ] = 1,
@@ -78,6 +78,8 @@ def command(
         raise SettingsError("-: standard input can be read only once.\n  Give - once, and file names for the rest.")
     phrases = _glossary(glossary)
     translator = _loaded([model, *(ensemble or [])], device, engine)
+    if length_penalty is None:
+        search = search.model_copy(update={"length_penalty": translator.default_search.length_penalty})
     with interruption.prompt():
         if jobs:
             documents = _Documents(translator, search, phrases, format_, mark=mark)
@@ -87,7 +89,7 @@ def command(
 
 
 def _search(
-    beam_size: int, length_penalty: float, n_best: int, *, sample: bool, draws: Mapping[str, float | None]
+    beam_size: int, length_penalty: float | None, n_best: int, *, sample: bool, draws: Mapping[str, float | None]
 ) -> SearchSettings:
     from regard.search import SearchSettings
 
@@ -95,7 +97,9 @@ def _search(
     if given and not sample:
         name = "--" + next(iter(given)).replace("_", "-")
         raise SettingsError(f"{name} applies to sampling only.\n  Add --sample.")
-    options: dict[str, Any] = {"beam_size": beam_size, "length_penalty": length_penalty, "n_best": n_best}
+    options: dict[str, Any] = {"beam_size": beam_size, "n_best": n_best}
+    if length_penalty is not None:
+        options["length_penalty"] = length_penalty
     method = {"method": "sampling"} if sample else {}
     return SearchSettings.read(options | method | given, where="options")
 

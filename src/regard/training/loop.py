@@ -11,6 +11,7 @@ import resource
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from enum import Enum, auto
 from threading import Event as Flag
 from typing import NamedTuple
 
@@ -21,9 +22,12 @@ from torch import Tensor
 from regard.batches.loader import Loader, Place
 from regard.batches.rows import Batch
 from regard.errors import TrainingError
+from regard.training import source_use
 from regard.training.checkpoints import Checkpoints, Progress
-from regard.training.events import Journal, Saved, Stepped, Validated
+from regard.training.events import Journal, Planned, Saved, Stepped, Validated
 from regard.training.optimisation import Optimisation, Update
+from regard.training.pace import Pace
+from regard.training.plan import Plan, after_overfitting, for_minutes
 from regard.training.schedule import rate
 from regard.training.training_settings import TrainingSettings, ValidationSettings
 
@@ -50,10 +54,12 @@ class Trainer:
         checkpoints: Checkpoints,
         journal: Journal,
         stop: Flag,
+        may_restart: bool = False,
     ) -> None:
         self.optimisation, self.loader, self.settings, self.validation = optimisation, loader, settings, validation
         self.width, self.checkpoints, self.journal, self.stop = width, checkpoints, journal, stop
         self.processes, self.device = optimisation.processes, optimisation.device
+        self.may_restart, self.wants_restart = may_restart, False  # with safer settings
         self.progress = Progress()
         self._began = self._saved = time.monotonic()
         self._bad = self._failures = self._saved_step = 0
@@ -63,6 +69,7 @@ class Trainer:
         self._norm = math.nan  # of the last gradient
         self._agreed = _Flags()
         self._window = _Window(self.device)
+        self._pace = Pace()
 
     def resume(self) -> bool:
         """Goes back to the newest whole checkpoint, if there is one."""
@@ -73,13 +80,30 @@ class Trainer:
             return False
         self.progress, weights, moments = found
         self.optimisation.restore(weights, moments)
-        self._began = time.monotonic() - self.progress.seconds
-        self._bad, self._saved_step, self._begun = 0, self.progress.step, None
-        self._window = _Window(self.device)
+        self._enter()
         return True
 
+    def _enter(self) -> None:
+        """Goes on from where `progress` stands."""
+        self._began = time.monotonic() - self.progress.seconds
+        self._bad, self._saved_step, self._begun = 0, self.progress.step, None
+        self._window, self._pace = _Window(self.device), Pace()
+        if self.plan:
+            self.journal.tell(Planned(self.progress.step, self.plan.steps))
+
+    @property
+    def plan(self) -> Plan | None:
+        """The schedule that replaces that of the settings, unless they have changed since."""
+        plan = self.progress.plan
+        return plan if plan and plan.instead_of == self.settings.steps else None
+
+    @property
+    def last_step(self) -> int:
+        """The last step of the schedule."""
+        return self.plan.steps if self.plan else self.settings.steps
+
     def run(self, validate: Validate) -> bool:
-        """Trains; True at the end, False where it was stopped before."""
+        """Trains; True at the end or where it `wants_restart`, False where it was stopped before."""
         if self.device.type == "cuda":
             corpus = self.loader.corpus
             self.optimisation.try_shapes(self.loader.shapes(), longest=corpus.longest, streams=corpus.streams)
@@ -103,22 +127,30 @@ class Trainer:
             if self._bad >= _BAD_STEPS:
                 self._go_back()
                 return None
-            if self.progress.step % self.validation.every == 0 and not self._look(validate):
-                break
+            verdict = self._look(validate) if self.progress.step % self.validation.every == 0 else _Next.STEP
+            if verdict is not _Next.STEP:
+                if verdict is _Next.END:
+                    break
+                return self._restart() if verdict is _Next.RESTART else self._return_to_best()
+            self._replan()
             if self._is_time_to_save():
                 self.save()
             self._written(wait=False)
             if self._agreed.stop:
                 self.save(stopped=True)
                 return False
-        if self.progress.step % self.validation.every:
-            self._look(validate)
+        if self.progress.step % self.validation.every and self._look(validate) is _Next.RESTART:
+            return self._restart()
         self.save()
+        return True
+
+    def _restart(self) -> bool:
+        self.wants_restart = True
         return True
 
     def _train(self, batch: Batch, after: Place) -> None:
         number = self.progress.step + 1
-        now = rate(number, self.settings, d_model=self.width) * self.progress.rate_factor
+        now = rate(number, self.settings, d_model=self.width, plan=self.plan) * self.progress.rate_factor
         update = self.optimisation.step(batch, number=number, rate=now, flags=self._flags())
         begun = _Begun(number, update, batch.tokens, self._place())
         self.progress = self.progress.model_copy(
@@ -133,7 +165,7 @@ class Trainer:
         self._begun = begun
         if self.device.type == "cpu":  # which has done it already
             self._settle()
-        if self._agreed.log or number == self.settings.steps:
+        if self._agreed.log or number == self.last_step:
             self._log(now)
 
     def _settle(self) -> None:
@@ -169,10 +201,10 @@ class Trainer:
         return _Flags(*(value > 0 for value in self.processes.sum(flags).tolist()))
 
     def _goes_on(self) -> bool:
-        return self.progress.step < self.settings.steps and not self._agreed.over
+        return self.progress.step < self.last_step and not self._agreed.over
 
-    def _look(self, validate: Validate) -> bool:
-        """Looks at the validation set; False where patience is at its end."""
+    def _look(self, validate: Validate) -> _Next:
+        """Looks at the validation set, and says how to go on."""
         self._settle()
         began = time.monotonic()
         told = validate(self.progress.step)
@@ -181,17 +213,96 @@ class Trainer:
             update = {"best_step": told.step, "best_loss": told.loss, "waited": 0}
         else:
             update = {"waited": self.progress.waited + 1}
-        self.progress = self.progress.model_copy(update=update)
+        losses = (*self.progress.losses, told.loss)[-source_use.REMEMBERED :]
+        self.progress = self.progress.model_copy(update={**update, "losses": losses})
         self.journal.tell(told._replace(best=best))
         if best and self.processes.first:
             progress, weights = self.progress, self.weights()
-            self._write(lambda: self.checkpoints.save_best(progress, weights))
+            moments = self.optimisation.moments() if self._may_return else None
+            self._write(lambda: self.checkpoints.save_best(progress, weights, moments))
         self._window.began += time.monotonic() - began  # it is not training that took so long
+        if self._ignores_the_source(told) and self.may_restart:
+            return _Next.RESTART
+        return self._after_waiting()
+
+    def _ignores_the_source(self, told: Validated) -> bool:
+        """Whether the model ignores its source; this is reported once."""
+        ignored = not self.progress.warned and source_use.is_ignored(
+            self.progress.losses,
+            told.source_worth,
+            step=told.step,
+            steps=self.last_step,
+            warmup=self.plan.warmup if self.plan else self.settings.warmup,
+        )
+        if ignored:
+            self.journal.say(source_use.message(told.step, told.loss, told.source_worth or 0.0))
+            self.progress = self.progress.model_copy(update={"warned": True})
+        return ignored
+
+    @property
+    def _may_return(self) -> bool:
+        """Whether a run whose patience ends goes back to its best weights and lets the rate fall."""
+        return self.validation.patience is not None and self.settings.cooldown > 0
+
+    def _after_waiting(self) -> _Next:
+        """How to go on after a validation, by the patience that is left; the end of a schedule is not cut off."""
         patience = self.validation.patience
         if patience is None or self.progress.waited < patience:
+            return _Next.STEP
+        if not self._may_return:
+            self.journal.say(f"The validation loss has not fallen for {patience} validations, so training ends.")
+            return _Next.END
+        return _Next.STEP if self._is_cooling else _Next.BEST
+
+    @property
+    def _is_cooling(self) -> bool:
+        cooling = self.plan.cooling if self.plan else self.settings.cooldown * self.settings.steps
+        return self.progress.step >= self.last_step - cooling
+
+    def _return_to_best(self) -> bool | None:
+        """Goes back to the best weights, from where the rate falls to zero; None: along another stream of batches."""
+        self._written()
+        self.processes.wait()
+        found = self.checkpoints.best_to_go_on_from(self.journal.say)
+        patience = f"The validation loss has not fallen for {self.validation.patience} validations"
+        if found is None:
+            self.journal.say(f"{patience}, so training ends.")
+            self.save()
             return True
-        self.journal.say(f"The validation loss has not fallen for {patience} validations, so training ends.")
-        return False
+        now, before = self.progress, self.plan
+        best, weights, moments = found
+        plan = after_overfitting(self.settings, before, best=best.step, at_least=self.validation.every)
+        kept = {"seconds": now.seconds, "skipped": now.skipped, "warned": now.warned, "waited": 0, "plan": plan}
+        self.progress = best.model_copy(update=kept)
+        self.optimisation.restore(weights, moments)
+        if self.processes.first:
+            self.checkpoints.save(self.progress, weights, moments)
+            self.checkpoints.forget_after(best.step)
+        self.processes.wait()
+        self.journal.say(
+            f"{patience}. Going back to step {best.step:,}, the best; the learning rate falls to zero over the "
+            f"{plan.cooling:,} steps after it."
+        )
+        self._enter()
+        return None
+
+    def _replan(self) -> None:
+        """Where minutes limit the run, fits the schedule to the speed, until the rate begins to fall."""
+        step = self.progress.step
+        if self.settings.minutes is None or not self._pace.is_due(step, every=self.validation.every):
+            return
+        if self._is_cooling or (self.plan and self.plan.why == "overfitting"):
+            return
+        before, per_step = self.plan, self.processes.share(self._pace.per_step(step))
+        seconds = self.processes.share(self.progress.seconds)
+        plan = for_minutes(self.settings, step=step, seconds=seconds, per_step=per_step)
+        self.progress = self.progress.model_copy(update={"plan": plan})
+        self.journal.tell(Planned(step, self.last_step))
+        if plan and not before:
+            self.journal.say(
+                f"A step takes {per_step:.3g} s, so {self.settings.minutes:g} minutes are enough for about "
+                f"{plan.steps:,} steps. The learning rate falls to zero over the last {plan.cooling:,}."
+            )
 
     def _is_time_to_save(self) -> bool:
         """By steps or by the clock; not in the midst of trouble, which is gone back from."""
@@ -270,7 +381,7 @@ class Trainer:
         self._settle()
         window, seconds = self._window, self._window.seconds()
         loss, likelihood = window.means()
-        left = (self.settings.steps - self.progress.step) * seconds / window.steps
+        left = (self.last_step - self.progress.step) * seconds / window.steps
         if self.settings.minutes is not None:
             left = min(left, 60 * self.settings.minutes - self.progress.seconds)
         self.journal.tell(
@@ -289,6 +400,15 @@ class Trainer:
             )
         )
         self._window, self._agreed = _Window(self.device), self._agreed._replace(log=False)
+
+
+class _Next(Enum):
+    """How to go on after a validation."""
+
+    STEP = auto()
+    END = auto()
+    BEST = auto()  # from the best weights, with a falling rate
+    RESTART = auto()  # from the beginning, with safer settings
 
 
 class _Flags(NamedTuple):
