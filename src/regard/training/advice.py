@@ -208,8 +208,8 @@ def _of_training(tokens: float, preset: str, batch: int, possible: float | None)
             f"{100 * choices.COOLDOWN:.0f}% of the steps"
         ),
         (
-            f"at most {steps:,} steps of {batch:,} tokens, about {steps * batch / max(1.0, tokens):,.0f} epochs; when the "
-            f"validation loss has not fallen for {choices.PATIENCE} validations, training goes back to the best and ends"
+            f"at most {steps:,} steps of {batch:,} tokens, about {steps * batch / max(1.0, tokens):,.0f} epochs; "
+            f"{choices.PATIENCE} validations without a lower loss end the run earlier, at its best weights"
         ),
     ]
     if possible is not None and possible < steps * batch:

@@ -18,7 +18,7 @@ from regard.tokens import Tokenisers
 from regard.training.averaging import mean_of
 from regard.training.corpora import Corpora
 from regard.training.events import read_journal
-from regard.training.loop import Trainer, perplexity
+from regard.training.loop import Trainer
 from regard.training.recipe import Recipe
 from regard.training.report.card import card
 from regard.training.report.report_page import write_report
@@ -26,6 +26,7 @@ from regard.training.report.summary import Summary
 from regard.training.source_use import ending
 from regard.training.surroundings import Surroundings
 from regard.training.validation import Validation
+from regard.training.window import perplexity
 from regard.version import __version__
 
 METRICS, REPORT, BEST = "metrics.jsonl", "report.html", "best"
@@ -50,7 +51,7 @@ class Finished(NamedTuple):
 def finish(done: Finished, *, reasons: list[str], precision: str) -> None:
     """Writes both model folders and the report."""
     say, trainer = done.around.journal.say, done.trainer
-    plan = trainer.plan
+    plan = trainer.course.plan
     cool = plan.steps - plan.cooling // 2 if plan else 0  # what a shortened schedule has made before is left out
     files = trainer.checkpoints.last(done.recipe.training.averaged_checkpoints, say, since=cool)
     averaged = mean_of(files) if files else trainer.weights()

@@ -7,35 +7,33 @@ that goes on from a checkpoint does exactly what it would have done.
 from __future__ import annotations
 
 import math
-import resource
 import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
 from enum import Enum, auto
 from threading import Event as Flag
 from typing import NamedTuple
 
 import torch
-from safetensors import SafetensorError
 from torch import Tensor
 
 from regard.batches.loader import Loader, Place
 from regard.batches.rows import Batch
 from regard.errors import TrainingError
 from regard.training import source_use
+from regard.training.background import Writer
 from regard.training.checkpoints import Checkpoints, Progress
 from regard.training.events import Journal, Planned, Saved, Stepped, Validated
 from regard.training.optimisation import Optimisation, Update
 from regard.training.pace import Pace
-from regard.training.plan import Plan, after_overfitting, for_minutes
+from regard.training.plan import Course, after_overfitting, for_minutes
 from regard.training.schedule import rate
 from regard.training.training_settings import TrainingSettings, ValidationSettings
+from regard.training.window import Window, memory_used, perplexity
 
 _LOG_SECONDS = 2.0
 _BAD_STEPS = 5  # so many in a row without an update send training back to the last checkpoint
 _LOWER = 0.5  # what the rate is multiplied by then
 _LOWEST = 0.05
-_FAILURES = 3  # so many checkpoints in a row that cannot be written end the run
 
 Validate = Callable[[int], Validated]
 
@@ -62,18 +60,17 @@ class Trainer:
         self.may_restart, self.wants_restart = may_restart, False  # with safer settings
         self.progress = Progress()
         self._began = self._saved = time.monotonic()
-        self._bad = self._failures = self._saved_step = 0
+        self._bad = 0
         self._begun: _Begun | None = None
-        self._writer = ThreadPoolExecutor(max_workers=1)
-        self._writing: _Writing | None = None
+        self._writer = Writer(checkpoints.folder, journal)
         self._norm = math.nan  # of the last gradient
         self._agreed = _Flags()
-        self._window = _Window(self.device)
+        self._window = Window(self.device)
         self._pace = Pace()
 
     def resume(self) -> bool:
         """Goes back to the newest whole checkpoint, if there is one."""
-        self._written()
+        self._writer.settle()
         self.processes.wait()  # all go back to the same one
         found = self.checkpoints.newest(self.journal.say)
         if found is None:
@@ -86,21 +83,15 @@ class Trainer:
     def _enter(self) -> None:
         """Goes on from where `progress` stands."""
         self._began = time.monotonic() - self.progress.seconds
-        self._bad, self._saved_step, self._begun = 0, self.progress.step, None
-        self._window, self._pace = _Window(self.device), Pace()
-        if self.plan:
-            self.journal.tell(Planned(self.progress.step, self.plan.steps))
+        self._bad, self._begun, self._writer.saved_step = 0, None, self.progress.step
+        self._window, self._pace = Window(self.device), Pace()
+        if self.course.plan:
+            self.journal.tell(Planned(self.progress.step, self.course.steps))
 
     @property
-    def plan(self) -> Plan | None:
-        """The schedule that replaces that of the settings, unless they have changed since."""
-        plan = self.progress.plan
-        return plan if plan and plan.instead_of == self.settings.steps else None
-
-    @property
-    def last_step(self) -> int:
-        """The last step of the schedule."""
-        return self.plan.steps if self.plan else self.settings.steps
+    def course(self) -> Course:
+        """The schedule."""
+        return Course(self.settings, self.progress.plan)
 
     def run(self, validate: Validate) -> bool:
         """Trains; True at the end or where it `wants_restart`, False where it was stopped before."""
@@ -116,7 +107,7 @@ class Trainer:
                 ended = self._follow(stream, validate)
             finally:
                 stream.close()
-                self._written()
+                self._writer.settle()
         return ended
 
     def _follow(self, stream: Iterator[tuple[Batch, Place]], validate: Validate) -> bool | None:
@@ -135,7 +126,7 @@ class Trainer:
             self._replan()
             if self._is_time_to_save():
                 self.save()
-            self._written(wait=False)
+            self._writer.settle(wait=False)
             if self._agreed.stop:
                 self.save(stopped=True)
                 return False
@@ -150,7 +141,7 @@ class Trainer:
 
     def _train(self, batch: Batch, after: Place) -> None:
         number = self.progress.step + 1
-        now = rate(number, self.settings, d_model=self.width, plan=self.plan) * self.progress.rate_factor
+        now = rate(number, self.settings, d_model=self.width, plan=self.course.plan) * self.progress.rate_factor
         update = self.optimisation.step(batch, number=number, rate=now, flags=self._flags())
         begun = _Begun(number, update, batch.tokens, self._place())
         self.progress = self.progress.model_copy(
@@ -165,7 +156,7 @@ class Trainer:
         self._begun = begun
         if self.device.type == "cpu":  # which has done it already
             self._settle()
-        if self._agreed.log or number == self.last_step:
+        if self._agreed.log or number == self.course.steps:
             self._log(now)
 
     def _settle(self) -> None:
@@ -201,7 +192,7 @@ class Trainer:
         return _Flags(*(value > 0 for value in self.processes.sum(flags).tolist()))
 
     def _goes_on(self) -> bool:
-        return self.progress.step < self.last_step and not self._agreed.over
+        return self.progress.step < self.course.steps and not self._agreed.over
 
     def _look(self, validate: Validate) -> _Next:
         """Looks at the validation set, and says how to go on."""
@@ -219,7 +210,7 @@ class Trainer:
         if best and self.processes.first:
             progress, weights = self.progress, self.weights()
             moments = self.optimisation.moments() if self._may_return else None
-            self._write(lambda: self.checkpoints.save_best(progress, weights, moments))
+            self._writer.write(progress.step, lambda: self.checkpoints.save_best(progress, weights, moments))
         self._window.began += time.monotonic() - began  # it is not training that took so long
         if self._ignores_the_source(told) and self.may_restart:
             return _Next.RESTART
@@ -231,8 +222,8 @@ class Trainer:
             self.progress.losses,
             told.source_worth,
             step=told.step,
-            steps=self.last_step,
-            warmup=self.plan.warmup if self.plan else self.settings.warmup,
+            steps=self.course.steps,
+            warmup=self.course.warmup,
         )
         if ignored:
             self.journal.say(source_use.message(told.step, told.loss, told.source_worth or 0.0))
@@ -252,16 +243,11 @@ class Trainer:
         if not self._may_return:
             self.journal.say(f"The validation loss has not fallen for {patience} validations, so training ends.")
             return _Next.END
-        return _Next.STEP if self._is_cooling else _Next.BEST
-
-    @property
-    def _is_cooling(self) -> bool:
-        cooling = self.plan.cooling if self.plan else self.settings.cooldown * self.settings.steps
-        return self.progress.step >= self.last_step - cooling
+        return _Next.STEP if self.course.cools(self.progress.step) else _Next.BEST
 
     def _return_to_best(self) -> bool | None:
         """Goes back to the best weights, from where the rate falls to zero; None: along another stream of batches."""
-        self._written()
+        self._writer.settle()
         self.processes.wait()
         found = self.checkpoints.best_to_go_on_from(self.journal.say)
         patience = f"The validation loss has not fallen for {self.validation.patience} validations"
@@ -269,7 +255,7 @@ class Trainer:
             self.journal.say(f"{patience}, so training ends.")
             self.save()
             return True
-        now, before = self.progress, self.plan
+        now, before = self.progress, self.course.plan
         best, weights, moments = found
         plan = after_overfitting(self.settings, before, best=best.step, at_least=self.validation.every)
         kept = {"seconds": now.seconds, "skipped": now.skipped, "warned": now.warned, "waited": 0, "plan": plan}
@@ -288,16 +274,15 @@ class Trainer:
 
     def _replan(self) -> None:
         """Where minutes limit the run, fits the schedule to the speed, until the rate begins to fall."""
-        step = self.progress.step
-        if self.settings.minutes is None or not self._pace.is_due(step, every=self.validation.every):
+        step, course = self.progress.step, self.course
+        due = self._pace.is_due(step, every=self.validation.every)
+        if course.is_fixed or course.cools(step) or not due:
             return
-        if self._is_cooling or (self.plan and self.plan.why == "overfitting"):
-            return
-        before, per_step = self.plan, self.processes.share(self._pace.per_step(step))
+        before, per_step = course.plan, self.processes.share(self._pace.per_step(step))
         seconds = self.processes.share(self.progress.seconds)
         plan = for_minutes(self.settings, step=step, seconds=seconds, per_step=per_step)
         self.progress = self.progress.model_copy(update={"plan": plan})
-        self.journal.tell(Planned(step, self.last_step))
+        self.journal.tell(Planned(step, self.course.steps))
         if plan and not before:
             self.journal.say(
                 f"A step takes {per_step:.3g} s, so {self.settings.minutes:g} minutes are enough for about "
@@ -315,8 +300,8 @@ class Trainer:
     def save(self, *, stopped: bool = False) -> None:
         """Writes a checkpoint. A failure costs nothing but this one, unless it happens again and again."""
         self._settle()
-        self._written()
-        if self.processes.first and self.progress.step != self._saved_step:
+        self._writer.settle()
+        if self.processes.first and self.progress.step != self._writer.saved_step:
             began, progress = time.monotonic(), self.progress
             weights, moments = self.weights(), self.optimisation.moments()
 
@@ -325,7 +310,7 @@ class Trainer:
                 self.checkpoints.prune(keep=self.settings.averaged_checkpoints)
                 return Saved(progress.step, str(place), time.monotonic() - began)
 
-            self._write(write)
+            self._writer.write(self.progress.step, write)
         self.processes.wait()
         self._saved, self._agreed = time.monotonic(), self._agreed._replace(save=False)
 
@@ -333,36 +318,6 @@ class Trainer:
         """A copy of the weights as they are."""
         weights = self.optimisation.stored.items()
         return {name: weight.detach().to("cpu", copy=True).contiguous() for name, weight in weights}
-
-    def _write(self, write: Callable[[], Saved | None]) -> None:
-        """Writes in another thread, while training goes on; one thing at a time."""
-        self._written()
-        self._writing = _Writing(self.progress.step, self._writer.submit(write))
-
-    def _written(self, *, wait: bool = True) -> None:
-        """Takes note of what became of the last thing that was to be written."""
-        if self._writing is None or not (wait or self._writing.future.done()):
-            return
-        (step, future), self._writing = self._writing, None
-        try:
-            saved = future.result()
-        except (OSError, SafetensorError) as error:
-            self._failures += 1
-            why = getattr(error, "strerror", None) or str(error)
-            if self._failures >= _FAILURES:
-                raise TrainingError(
-                    f"{self.checkpoints.folder}: {_FAILURES} checkpoints in a row could not be written: {why}.\n"
-                    "  The last good checkpoint is intact. Free some disk space, then continue with --resume."
-                ) from None
-            self.journal.say(
-                f"Step {step}: the checkpoint could not be written: {why}.\n"
-                "  The last good checkpoint is intact, and training continues. Free some disk space."
-            )
-            return
-        self._failures = 0
-        if saved:
-            self._saved_step = saved.step
-            self.journal.tell(saved)
 
     def _go_back(self) -> None:
         """To the last good checkpoint, with a lower rate."""
@@ -381,7 +336,7 @@ class Trainer:
         self._settle()
         window, seconds = self._window, self._window.seconds()
         loss, likelihood = window.means()
-        left = (self.last_step - self.progress.step) * seconds / window.steps
+        left = (self.course.steps - self.progress.step) * seconds / window.steps
         if self.settings.minutes is not None:
             left = min(left, 60 * self.settings.minutes - self.progress.seconds)
         self.journal.tell(
@@ -394,12 +349,12 @@ class Trainer:
                 tokens_per_second=window.tokens / seconds,
                 seconds=self.progress.seconds,
                 seconds_left=max(0.0, left),
-                memory=_memory(self.device),
+                memory=memory_used(self.device),
                 epoch=self.progress.epoch,
                 skipped=self.progress.skipped,
             )
         )
-        self._window, self._agreed = _Window(self.device), self._agreed._replace(log=False)
+        self._window, self._agreed = Window(self.device), self._agreed._replace(log=False)
 
 
 class _Next(Enum):
@@ -427,44 +382,3 @@ class _Begun(NamedTuple):
     update: Update
     tokens: int
     place: str  # of its batch in the corpus
-
-
-class _Writing(NamedTuple):
-    """What another thread writes of this step."""
-
-    step: int
-    future: Future[Saved | None]
-
-
-class _Window:
-    """Sums over the steps since the last report."""
-
-    def __init__(self, device: torch.device) -> None:
-        self.began = time.monotonic()
-        self.sums = torch.zeros(2, device=device, dtype=torch.float64)
-        self.tokens = self.steps = 0
-
-    def add(self, update: Update, tokens: int) -> None:
-        if update.made:
-            self.sums += torch.stack(update.losses).double()
-            self.tokens += tokens
-        self.steps += 1
-
-    def seconds(self) -> float:
-        return max(1e-9, time.monotonic() - self.began)
-
-    def means(self) -> tuple[float, float]:
-        smoothed, likelihood = (self.sums / max(1, self.tokens)).tolist()
-        return smoothed, likelihood
-
-
-def perplexity(likelihood: float) -> float:
-    """Of a mean -log probability; where it is beyond all measure, infinite."""
-    return math.exp(likelihood) if likelihood < 700 else math.inf
-
-
-def _memory(device: torch.device) -> int:
-    """The most memory that was in use so far, in bytes."""
-    if device.type == "cuda":
-        return torch.cuda.max_memory_allocated(device)
-    return 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss

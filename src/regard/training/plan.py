@@ -5,7 +5,7 @@ It is part of a run's progress, so a run that is resumed keeps it.
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from regard.settings import Settings
 from regard.training.training_settings import TrainingSettings
@@ -23,6 +23,38 @@ class Plan(Settings):
     cooling: int
     warmup: int
     why: Literal["minutes", "overfitting"]
+
+
+class Course(NamedTuple):
+    """The schedule of a run: that of the settings, or of the plan that replaces it unless they have changed since."""
+
+    settings: TrainingSettings
+    stored: Plan | None
+
+    @property
+    def plan(self) -> Plan | None:
+        """The plan, if it counts."""
+        return self.stored if self.stored and self.stored.instead_of == self.settings.steps else None
+
+    @property
+    def steps(self) -> int:
+        """The last step."""
+        return self.plan.steps if self.plan else self.settings.steps
+
+    @property
+    def warmup(self) -> int:
+        """The steps in which the rate rises."""
+        return self.plan.warmup if self.plan else self.settings.warmup
+
+    def cools(self, step: int) -> bool:
+        """Whether the rate has begun to fall to zero."""
+        cooling = self.plan.cooling if self.plan else self.settings.cooldown * self.settings.steps
+        return step >= self.steps - cooling
+
+    @property
+    def is_fixed(self) -> bool:
+        """Whether the speed of the machine no longer matters."""
+        return self.settings.minutes is None or bool(self.plan and self.plan.why == "overfitting")
 
 
 def for_minutes(settings: TrainingSettings, *, step: int, seconds: float, per_step: float) -> Plan | None:

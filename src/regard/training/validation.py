@@ -23,10 +23,10 @@ from regard.training.distribution import Processes
 from regard.training.events import Validated
 from regard.training.held_out import HeldOut
 from regard.training.length_choice import Candidate, candidate, chosen, length_ratio
-from regard.training.loop import perplexity
 from regard.training.loss import LossOf
 from regard.training.machine.precision import Precision
 from regard.training.training_settings import TrainingSettings, ValidationSettings
+from regard.training.window import perplexity
 from regard.translation.engines.torch import TorchEngine
 
 _SAMPLES = 5
