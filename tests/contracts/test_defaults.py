@@ -308,7 +308,7 @@ def test_advice_for_few_minutes_is_a_smaller_model_in_smaller_batches() -> None:
     assert [advice.preset for advice in chosen] == ["tiny", "small", "base"]
     assert [advice.batch_tokens for advice in chosen] == [2_048, 8_192, 16_384]
     assert chosen[0].expected_steps == 60 * 10 * 8_000 // 2_048
-    assert chosen[0].tables["validation"]["every"] == chosen[0].expected_steps // 40
+    assert chosen[0].tables["validation"]["every"] == chosen[0].expected_steps // 10
     assert "10 minutes are too short for base" in chosen[0].reasons[0]
     assert any("the time is enough for about 2,344 steps" in reason for reason in chosen[0].reasons)
     assert chosen[2].expected_steps == chosen[2].steps

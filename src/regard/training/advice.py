@@ -77,8 +77,14 @@ class Advice(NamedTuple):
                 "averaged_checkpoints": choices.AVERAGED,
                 "checkpoint_every": max(10, round(choices.COOLDOWN / 2 / choices.AVERAGED * expected)),
             },
-            "validation": {"every": max(20, expected // choices.LOOKS), "patience": choices.PATIENCE},
+            "validation": {"every": self._validated_every(expected), "patience": choices.PATIENCE},
         }
+
+    def _validated_every(self, steps: int) -> int:
+        """Validation takes time that a short run does not have."""
+        if self.possible_steps is not None and self.possible_steps < self.steps:
+            return max(50, steps // choices.FEWER_LOOKS)
+        return max(20, steps // choices.LOOKS)
 
     def table(self) -> dict[str, Any]:
         """The advice for programs; `tokeniser` is a recipe's table."""

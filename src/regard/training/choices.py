@@ -54,7 +54,7 @@ SMALLER = {"base": "small", "small": "tiny"}
 
 COOLDOWN = 0.3  # the last share of the steps, in which the rate falls to zero
 PATIENCE = 8  # validations without a lower loss, after which training goes back to the best and cools down
-LOOKS = 40  # validations in a run
+LOOKS, FEWER_LOOKS = 40, 10  # validations in a run, and in one that there is little time for
 AVERAGED = 5  # checkpoints of the second half of the cooldown
 
 _TOKENS = 1_000_000  # a corpus of so many tokens ...
