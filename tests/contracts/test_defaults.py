@@ -238,16 +238,21 @@ def test_an_overfitted_run_cools_down_from_its_best_step() -> None:
     assert rate(2_300, settings, d_model=256, plan=plan) == pytest.approx(at_best / 2 * math.sqrt(2_000 / 2_300))
 
 
-def test_the_pace_leaves_out_the_first_steps() -> None:
+def test_the_pace_leaves_out_the_first_steps_and_follows_a_machine_that_becomes_slower() -> None:
     now = [0.0]
     pace = Pace(clock=lambda: now[0])
     due = []
     for step in range(1, 40):
         now[0] += 100.0 if step <= 3 else 0.5
-        if pace.is_due(step, every=1_000):
+        if pace.is_due(step):
             due.append(step)
-            assert pace.per_step(step) == pytest.approx(0.5)
-    assert due == [11, 19, 35]
+            assert pace.per_step() == pytest.approx(0.5)
+    assert due == [11, 19, 27, 35]
+    for step in range(40, 84):
+        now[0] += 2.0
+        if pace.is_due(step):
+            slower = pace.per_step()
+    assert slower == pytest.approx(2.0)  # by the second half of the steps
 
 
 def test_the_length_penalty_is_the_best_of_those_with_the_right_length_or_the_nearest() -> None:

@@ -275,11 +275,11 @@ class Trainer:
     def _replan(self) -> None:
         """Where minutes limit the run, fits the schedule to the speed, until the rate begins to fall."""
         step, course = self.progress.step, self.course
-        due = self._pace.is_due(step, every=self.validation.every)
+        due = self._pace.is_due(step)
         if course.is_fixed or course.cools(step) or not due:
             return
-        before, per_step = course.plan, self.processes.share(self._pace.per_step(step))
-        seconds = self.processes.share(self.progress.seconds)
+        before = course.plan
+        per_step, seconds = self.processes.share((self._pace.per_step(), self.progress.seconds))
         plan = for_minutes(self.settings, step=step, seconds=seconds, per_step=per_step)
         self.progress = self.progress.model_copy(update={"plan": plan})
         self.journal.tell(Planned(step, self.course.steps))
