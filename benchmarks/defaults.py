@@ -144,10 +144,11 @@ def _process(run: Run, options: argparse.Namespace) -> Result | None:
     device = ["--device", options.device] if options.device else []
     command = [sys.executable, __file__, options.folder, "--out", options.out, "--one", json.dumps(run), *sets, *device]
     began = time.monotonic()
-    with place.with_suffix(".log").open("w", encoding="utf-8") as log:
+    messages = place.with_name(f"{run.name}.log")
+    with messages.open("w", encoding="utf-8") as log:
         ended = subprocess.run(command, stdout=log, stderr=subprocess.STDOUT, check=False)
     if ended.returncode:
-        print(f"{run.name} failed: {place.with_suffix('.log')}", flush=True)
+        print(f"{run.name} failed: {messages}", flush=True)
         return None
     result = _result(run, place, time.monotonic() - began)
     if not options.keep:

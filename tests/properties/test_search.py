@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 import torch
-from hypothesis import assume, given
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from made_up import BEGIN, END, MadeUp, Told, brute_force
@@ -98,14 +98,15 @@ def test_a_beam_that_is_wide_enough_finds_the_best_sentences_that_the_constraint
         assert [answer.score for answer in found] == pytest.approx([score for score, _ in expected])
 
 
+@settings(max_examples=15)
 @given(seeds, st.integers(2, 5), st.sampled_from([None, 3]))
 def test_one_search_for_several_length_penalties_finds_what_a_search_for_each_finds(
     seed: int, width: int, levels: int | None
 ) -> None:
     model = MadeUp(seed=seed, vocabulary=6, levels=levels)
     requests = [Request(source_length=3, number=n) for n in range(3)]
-    settings = penalties.settings(beam_size=width).model_copy(update={"max_length": 8})
-    together = run(model, requests, build(settings, begin=BEGIN, end=END))
+    several = penalties.settings(beam_size=width).model_copy(update={"max_length": 8})
+    together = run(model, requests, build(several, begin=BEGIN, end=END))
     for number, alpha in enumerate(penalties.PENALTIES):
         alone = run(model, requests, search_of(beam_size=width, length_penalty=alpha, max_length=8))
         assert [each.hypotheses[number].ids for each in together] == [each.hypotheses[0].ids for each in alone]
