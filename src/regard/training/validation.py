@@ -31,7 +31,7 @@ from regard.translation.engines.torch import TorchEngine
 
 _SAMPLES = 5
 _CHOOSING = 500  # sentences that the length penalty is chosen on
-_EXCHANGED = 400  # pairs whose sources are exchanged: the mean over so many is known to about 0.05 nats
+_EXCHANGED = 400  # pairs whose sources are exchanged, at the most
 
 
 class Validation:
