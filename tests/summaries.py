@@ -4,6 +4,7 @@ import json
 import math
 from typing import Any
 
+from regard.text.inspection.statistics import SideStatistics
 from regard.training.events import Event, Said, Saved, Stepped, Validated
 from regard.training.report.summary import Summary
 
@@ -116,3 +117,11 @@ def summary(told: list[Event] | None = None) -> Summary:
         signatures=SIGNATURES,
         samples=SAMPLES,
     )
+
+
+def texts(pairs: int, words: int) -> SideStatistics:
+    """What is known of so many texts of so many words of five letters."""
+    side = SideStatistics()
+    side.words.counts[words], side.characters.counts[6 * words - 1] = pairs, pairs
+    side.strings = {f"w{number}" for number in range(6_000)}
+    return side

@@ -68,6 +68,13 @@ class Description(Settings):
     task: str = DEFAULT_TASK  # left out where it is this one, so that older versions can read the folder
     files: dict[str, Stored]
 
+    @property
+    def length_penalty(self) -> float | None:
+        """The length penalty that training has chosen for this model (`training.search`), if it has."""
+        search = self.training.get("search")
+        penalty = search.get("length_penalty") if isinstance(search, dict) else None
+        return float(penalty) if isinstance(penalty, int | float) and penalty >= 0 else None
+
 
 class ModelFolder(NamedTuple):
     """What was read from a model folder."""

@@ -19,8 +19,9 @@ from regard.text.inspection.direction import Misplaced
 from regard.text.inspection.findings import Gravity, findings
 from regard.text.inspection.inspect import Corpus, Inspection, look_through
 from regard.text.inspection.languages import Profile, words
-from regard.text.inspection.statistics import Lengths, SideStatistics
+from regard.text.inspection.statistics import Lengths
 from regard.text.pairs import Languages
+from summaries import texts
 
 EN_DE = Languages("en", "de")
 ENGLISH = ["the cat", "a dog", "this house", "my friend", "the old man", "our teacher", "the child", "your sister"]
@@ -191,10 +192,10 @@ def test_the_command_to_type_next_is_printed_and_can_be_typed(tmp_path: Path) ->
     train = f"regard train {few} --source en --target {{}} --out my-model"
     told = json.loads(run(few, "--source", "en", "--target", "de", "--json").stdout)
     assert told["next"] == train.format("de --from en-de")  # so few pairs are best used to adapt a model
-    assert "adapt the model en-de, which knows these languages: --from en-de" in told["advice"]["reasons"][2]
+    assert "adapt the model en-de, which knows these languages: --from en-de" in told["advice"]["reasons"][3]
     told = json.loads(run(few, "--source", "en", "--target", "xx", "--json").stdout)
     assert told["next"] == train.format("xx")
-    assert "adapt an existing model: --from MODEL" in told["advice"]["reasons"][2]
+    assert "adapt an existing model: --from MODEL" in told["advice"]["reasons"][3]
     bad = tsv(tmp_path / "b.tsv", [*PAIRS, ("a", "b\tc")])
     shown = run(bad, "--source", "en", "--target", "xx").stdout
     assert f"Next command:\n  regard train {bad} --source en --target xx --skip-bad --out my-model\n" in shown
@@ -291,6 +292,8 @@ def test_the_command_prints_a_table_and_its_status_says_whether_to_train(tmp_pat
         "preset tiny",
         "vocabulary 2,000",
         "Estimate",
+        "10 minutes: a model of size tiny",
+        "600 minutes: a model of size tiny",
         "Ready for training",
     ):
         assert said in told.stdout
@@ -308,7 +311,7 @@ def test_the_json_has_these_keys(tmp_path: Path) -> None:
     result = json.loads(told.stdout)
     assert list(result) == [
         *("format", "ready", "data", "pairs", "test_pairs", "findings", "given_up", "source", "target"),
-        *("length_ratio", "advice", "estimate", "next"),
+        *("length_ratio", "advice", "estimate", "minutes", "next"),
     ]
     assert result["ready"] is False
     assert result["pairs"] == {"read": 64, "kept": 64}
@@ -321,6 +324,8 @@ def test_the_json_has_these_keys(tmp_path: Path) -> None:
     assert list(result["source"]) == list(result["target"]) == side_keys
     assert list(result["advice"]) == ["preset", "vocabulary", "dropout", "tokeniser", "reasons"]
     assert list(result["estimate"]) == ["parameters", "memory", "steps", "epochs", "seconds", "device", "speed"]
+    assert [list(each) for each in result["minutes"]] == [["minutes", "preset", "steps", "epochs", "share"]] * 3
+    assert [each["minutes"] for each in result["minutes"]] == [10, 60, 600]
 
 
 def test_a_corpus_without_any_pair_gets_no_advice(tmp_path: Path) -> None:
@@ -381,23 +386,29 @@ def test_advice_knows_words_phonemes_and_prepared_subwords(data: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("pairs", "preset", "vocabulary", "dropout"),
+    ("pairs", "words", "preset", "vocabulary", "dropout"),
     [
-        (800, "tiny", 2_000, 0.3),
-        (10_000, "tiny", 4_000, 0.3),
-        (29_000, "tiny", 8_000, 0.3),
-        (165_000, "small", 8_000, 0.2),
-        (500_000, "small", 16_000, 0.2),
-        (4_500_000, "base", 32_000, 0.1),
+        (800, 7, "tiny", 2_000, 0.3),
+        (10_000, 7, "tiny", 4_000, 0.3),
+        (29_000, 12, "tiny", 8_000, 0.3),
+        (165_000, 7, "base", 8_000, 0.3),
+        (3_000, 22, "small", 2_000, 0.3),
+        (30_000, 25, "small", 4_000, 0.3),
+        (100_000, 25, "base", 8_000, 0.3),
+        (500_000, 25, "base", 16_000, 0.2),
+        (4_500_000, 25, "base", 32_000, 0.1),
     ],
 )
-def test_advice_grows_with_the_corpus(pairs: int, preset: str, vocabulary: int, dropout: float) -> None:
+def test_advice_grows_with_the_corpus(pairs: int, words: int, preset: str, vocabulary: int, dropout: float) -> None:
     from regard.training.advice import advise
 
-    advice = advise(pairs)
+    side = texts(pairs, words)
+    advice = advise(pairs, source=side, target=side)
     assert (advice.preset, advice.vocabulary, advice.dropout) == (preset, vocabulary, dropout)
+    assert advice.tables["model"]["norm"] == "pre"
     assert f"{pairs:,} pairs" in advice.reasons[0]
     assert any("find more" in reason for reason in advice.reasons) == (pairs < 5_000)
+    assert advise(pairs, source=side, target=side, fast=False).preset == ("small" if preset == "base" else preset)
 
 
 def test_a_named_preset_gets_a_vocabulary_that_suits_the_corpus() -> None:
@@ -426,15 +437,16 @@ def test_an_estimate_counts_the_parameters_of_the_model_that_is_advised() -> Non
     from regard.training.advice import advise
     from regard.training.machine.estimate import estimate
 
-    side = SideStatistics()
-    side.add(["one two three four"] * 1000, {})
-    needs = estimate(advise(30_000), source=side, target=side)
+    side = texts(30_000, 12)
+    advice = advise(30_000, source=side, target=side)
+    needs = estimate(advice)
     table = presets.load("tiny").model | {"source_vocabulary": 8_000, "target_vocabulary": 8_000}
     model = models.build("transformer", models.read_settings(table, where="tiny"))
     assert needs.parameters == sum(parameter.numel() for parameter in model.parameters())
     assert needs.memory > 16 * needs.parameters
     assert needs.seconds > 0
-    assert needs.epochs == pytest.approx(8_000 * 8_192 / 7_000, rel=0.3)  # a word of 4 and a half letters is 1.5 tokens
+    tokens = 30_000 * (12 / 0.68 + 1)  # a subword of so large a vocabulary is two thirds of a word
+    assert needs.epochs == pytest.approx(needs.steps * 8_192 / tokens, rel=0.05)
 
 
 @pytest.mark.parametrize(("preset", "taken"), [("base", 7.2), ("big", 13.7)])

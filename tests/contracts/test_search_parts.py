@@ -82,7 +82,7 @@ def test_settings_that_do_not_fit_together_are_explained() -> None:
 
 
 def test_a_search_is_a_file_and_an_unknown_one_is_told_with_the_nearest_name() -> None:
-    assert methods() == ["beam", "greedy", "sampling"]
+    assert methods() == ["beam", "greedy", "penalties", "sampling"]
     with pytest.raises(SettingsError, match=r"method = 'bean': there is no such search; did you mean 'beam'\?"):
         build(SearchSettings(method="bean"), begin=BEGIN, end=END)
 

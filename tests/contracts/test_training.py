@@ -12,6 +12,7 @@ from safetensors.torch import load_file
 
 import regard
 from regard import SettingsError, modelfolder
+from regard.search.penalties import PENALTIES
 from regard.training.averaging import mean_of
 from regard.training.recipe import Tables
 from regard.training.train import _recipe
@@ -52,7 +53,9 @@ def test_one_command_makes_a_finished_model_folder(finished: Path) -> None:
     for folder in (finished, finished / "best"):
         loaded = modelfolder.load(folder)
         assert loaded.description.languages == {"source": "en", "target": "de"}
-        assert {"loss", "perplexity", "bleu", "chrf"} == set(loaded.description.scores["averaged"])
+        measured = {"loss", "perplexity", "source_worth", "bleu", "chrf", "length_ratio"}
+        assert measured == set(loaded.description.scores["averaged"])
+        assert loaded.description.length_penalty in PENALTIES
         assert loaded.description.scores["signatures"]["bleu"].startswith("nrefs:1|case:mixed")
         assert loaded.description.training["corpus"]["kept"] <= 300
     assert "holds out" in (finished / "README.md").read_text()

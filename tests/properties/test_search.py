@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 import torch
-from hypothesis import assume, given
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from made_up import BEGIN, END, MadeUp, Told, brute_force
-from regard.search import Request, Result, Search, SearchSettings, Session, StateBoard, build, decode
+from regard.search import Request, Result, Search, SearchSettings, Session, StateBoard, build, decode, penalties
 from regard.search.beam import Beam
 from regard.search.greedy import Greedy
 from regard.search.length import limit
@@ -96,6 +96,20 @@ def test_a_beam_that_is_wide_enough_finds_the_best_sentences_that_the_constraint
         found = one(model, request, **EXHAUSTIVE, n_best=3).hypotheses
         assert [(answer.ids, answer.constraints_met) for answer in found] == [(ids, True) for _, ids in expected]
         assert [answer.score for answer in found] == pytest.approx([score for score, _ in expected])
+
+
+@settings(max_examples=15)
+@given(seeds, st.integers(2, 5), st.sampled_from([None, 3]))
+def test_one_search_for_several_length_penalties_finds_what_a_search_for_each_finds(
+    seed: int, width: int, levels: int | None
+) -> None:
+    model = MadeUp(seed=seed, vocabulary=6, levels=levels)
+    requests = [Request(source_length=3, number=n) for n in range(3)]
+    several = penalties.settings(beam_size=width).model_copy(update={"max_length": 8})
+    together = run(model, requests, build(several, begin=BEGIN, end=END))
+    for number, alpha in enumerate(penalties.PENALTIES):
+        alone = run(model, requests, search_of(beam_size=width, length_penalty=alpha, max_length=8))
+        assert [each.hypotheses[number].ids for each in together] == [each.hypotheses[0].ids for each in alone]
 
 
 @given(seeds, st.integers(2, 6), st.sampled_from([0.0, 0.6, 1.0, 2.5]), st.data(), st.sampled_from([None, 3]))

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from regard.text.tally import Tally
     from regard.training.advice import Advice
     from regard.training.machine.estimate import Estimate
+    from regard.training.outlook import Outlook
 
 _SHOWN = 5  # places of a finding
 
@@ -55,7 +56,6 @@ def command(
     from regard.text.inspection.findings import Gravity, findings
     from regard.text.inspection.inspect import Corpus, look_through
     from regard.text.pairs import Languages
-    from regard.training.advice import advise
 
     languages = Languages(source, target)
     corpus = Corpus(tuple(data), languages, format, columns_of(columns), encoding)
@@ -67,20 +67,19 @@ def command(
             cleaning=CleaningSettings(),
             progress=lambda pairs: status.update(f"Reading ... {pairs:,} pairs"),
         )
-        advice = needs = None
+        outlook = None
         if found.cleaning.kept:
-            from regard.training.machine.estimate import estimate  # torch takes a while
+            from regard.training.outlook import outlook_for  # torch takes a while
 
             status.update("Measuring this machine ...")
-            advice = advise(found.cleaning.kept, source=found.source, target=found.target, languages=languages)
-            needs = estimate(advice, source=found.source, target=found.target)
+            outlook = outlook_for(found.cleaning.kept, source=found.source, target=found.target, languages=languages)
     listed = findings(found)
     ready = all(finding.gravity is Gravity.NOTE for finding in listed)
-    follows = _next(corpus, listed, advice)
+    follows = _next(corpus, listed, outlook.advice if outlook else None)
     if as_json:
-        print_json(_object(found, listed, advice, needs, ready=ready) | {"next": follows})
+        print_json(_object(found, listed, outlook, ready=ready) | {"next": follows})
     else:
-        _show(Console(), found, listed, advice, needs, ready=ready)
+        _show(Console(), found, listed, outlook, ready=ready)
         if follows:
             Console().print(Text.assemble("Next command:\n  ", (follows, "cyan")), soft_wrap=True)
     raise typer.Exit(0 if ready else 1)
@@ -104,9 +103,7 @@ def _next(corpus: Corpus, listed: list[Finding], advice: Advice | None) -> str |
     return f"regard train {data} {options}{adapt}{' --skip-bad' if bad else ''} --out my-model"
 
 
-def _object(
-    found: Inspection, listed: list[Finding], advice: Advice | None, needs: Estimate | None, *, ready: bool
-) -> dict[str, Any]:
+def _object(found: Inspection, listed: list[Finding], outlook: Outlook | None, *, ready: bool) -> dict[str, Any]:
     """Everything for programs; docs/data.md explains the keys, which stay."""
     corpus, profiles, held_out = found.corpus, found.profiles, found.held_out
     sides = {}
@@ -130,8 +127,9 @@ def _object(
         "given_up": list(found.bad.given_up),
         **sides,
         "length_ratio": round(_ratio(found), 3),
-        "advice": advice.table() if advice else None,
-        "estimate": needs.table() if needs else None,
+        "advice": outlook.advice.table() if outlook else None,
+        "estimate": outlook.needs.table() if outlook else None,
+        "minutes": [each.table() for each in outlook.within] if outlook else None,
     }
 
 
@@ -139,8 +137,7 @@ def _show(
     console: Console,
     found: Inspection,
     listed: list[Finding],
-    advice: Advice | None,
-    needs: Estimate | None,
+    outlook: Outlook | None,
     *,
     ready: bool,
 ) -> None:
@@ -153,18 +150,22 @@ def _show(
         console.print(_findings(listed))
         for message in found.bad.given_up[:_SHOWN]:
             console.print(f"  not read to the end: {escape(message)}", highlight=False)
-    if advice and needs:
+    if outlook:
+        advice = outlook.advice
         console.print(f"\n[bold]Advice[/]: preset {advice.preset}, dropout {advice.dropout}, {_tokeniser(advice)}")
         for reason in advice.reasons:
             console.print(f"  {reason}", highlight=False)
-        for line in _estimate(needs):
+        for line in _estimate(outlook.needs):
             console.print(line, highlight=False)
+        console.print("[bold]What to expect[/] with --minutes on this machine:")
+        for each in outlook.within:
+            console.print(f"  {each}", highlight=False)
     console.print("\n[green]Ready for training." if ready else "\n[red]Not ready: see the findings in red.")
 
 
 def _estimate(needs: Estimate) -> list[str]:
     size = f"{needs.parameters / 1e6:.1f} million parameters, {needs.memory / 2**30:.1f} GiB of memory"
-    work = f"{_duration(needs.seconds)} for {needs.steps:,} steps ({needs.epochs:,.0f} epochs)"
+    work = f"{_duration(needs.seconds)} for at most {needs.steps:,} steps ({needs.epochs:,.0f} epochs)"
     speed = f"a matrix product measured on {needs.device}: {needs.speed / 1e9:,.0f} GFLOP/s"
     return [f"[bold]Estimate[/]: {size}, {work} on this machine", f"  A rough estimate, from {speed}."]
 

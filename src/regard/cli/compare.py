@@ -30,8 +30,8 @@ def command(
     seed: Annotated[int, typer.Option(help="Random seed of the significance tests.")] = 12345,
     beam_size: Annotated[int, typer.Option(help="Beam size of the models' search.")] = 4,
     length_penalty: Annotated[
-        float, typer.Option(help="Length penalty of the models' search (the paper's alpha).")
-    ] = 0.6,
+        float | None, typer.Option(help="Length penalty of the models' search (default: each model's own, or 0.6).")
+    ] = None,
     device: Device = None,
     out: Annotated[Path | None, typer.Option(help="Write the comparison as an HTML page to this file.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,

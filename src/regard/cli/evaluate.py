@@ -32,7 +32,7 @@ def command(
     tokenised: Annotated[bool, typer.Option("--tokenised", help="The text is already tokenised.")] = False,
     lowercase: Annotated[bool, typer.Option("--lowercase", help="Ignore case.")] = False,
     beam_size: BeamSize = 4,
-    length_penalty: LengthPenalty = 0.6,
+    length_penalty: LengthPenalty = None,
     save_translations: Annotated[
         Path | None, typer.Option(help="Write the translations to this file, one per line.")
     ] = None,
@@ -53,8 +53,10 @@ def command(
     from regard.text.pairs import Languages
     from regard.translation.translator import load
 
-    search = SearchSettings.read({"beam_size": beam_size, "length_penalty": length_penalty}, where="options")
+    asked = {"beam_size": beam_size} | ({} if length_penalty is None else {"length_penalty": length_penalty})
+    SearchSettings.read(asked, where="options")  # before the model is loaded
     translator = load(model, device=device, engine=engine)
+    search = SearchSettings.read(translator.default_search.model_dump() | asked, where="options")
     known = translator.languages
     languages = Languages(source or known.get("source", ""), target or known.get("target", ""))
     if not all(languages):
@@ -89,6 +91,7 @@ def _show(console: Console, found: Evaluation) -> None:
     fast = f"{speed.sentences_per_second:,.1f} sentences/s, {speed.tokens_per_second:,.0f} tokens/s"
     facts = [
         f"perplexity {found.perplexity:.2f}" if found.perplexity is not None else "",
+        f"source worth {found.source_worth:.2f} nats a token" if found.source_worth is not None else "",
         f"{lengths.hypothesis_words:,} words, references {lengths.reference_words:,}: ratio {lengths.ratio:.3f}",
         f"{lengths.empty:,} translations are empty" if lengths.empty else "",
         f"{lengths.length_limited:,} translations reached the length limit and may be cut off"
@@ -97,7 +100,10 @@ def _show(console: Console, found: Evaluation) -> None:
         f"{lengths.repetition_stopped:,} translations repeated themselves and were stopped"
         if lengths.repetition_stopped
         else "",
-        f"{fast}: {speed.seconds:.1f} s, beam {found.search.beam_size}, engine {found.engine}",
+        (
+            f"{fast}: {speed.seconds:.1f} s, beam {found.search.beam_size}, "
+            f"length penalty {found.search.length_penalty:g}, engine {found.engine}"
+        ),
     ]
     console.print()
     for fact in filter(None, facts):

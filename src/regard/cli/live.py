@@ -15,7 +15,7 @@ from rich.spinner import Spinner
 from rich.table import Table
 from rich.text import Text
 
-from regard.training.events import Event, Preparing, Said, Saved, Stepped, Validated
+from regard.training.events import Event, Planned, Preparing, Restarted, Said, Saved, Stepped, Validated
 from regard.training.report import figures
 
 _PLAIN_SECONDS = 10.0
@@ -45,6 +45,9 @@ class PlainView:
 
     def show(self, event: Event) -> None:
         """Steps at most every ten seconds, and the last one; everything else at once."""
+        if isinstance(event, Planned):
+            self._steps = event.steps
+            return
         if isinstance(event, Stepped | Preparing):
             last = isinstance(event, Stepped) and event.step >= self._steps
             if self._clock() < self._next and not last:
@@ -54,7 +57,7 @@ class PlainView:
         line = self._line(event).encode(encoding, errors="replace").decode(encoding)
         self._console.print(line, markup=False, highlight=False, emoji=False, soft_wrap=True)
 
-    def _line(self, event: Event) -> str:
+    def _line(self, event: Stepped | Validated | Saved | Preparing | Restarted | Said) -> str:
         if isinstance(event, Stepped):
             done = f"{100 * share(event, self._steps, self._minutes):.1f} %"
             left = f"{figures.duration(event.seconds_left)} left"
@@ -91,8 +94,12 @@ class TerminalView:
 
     def show(self, event: Event) -> None:
         """Changes the display, or prints above it."""
-        if isinstance(event, Said):
+        if isinstance(event, Said | Restarted):
             self._live.console.print(Text(clean(event.message)))
+            if isinstance(event, Restarted):
+                self._stepped = self._validated = self._best = self._saved = None
+        elif isinstance(event, Planned):
+            self._steps = event.steps
         elif isinstance(event, Stepped):
             self._stepped = event
         elif isinstance(event, Saved):
@@ -177,10 +184,11 @@ def measures(event: Stepped) -> list[str]:
 
 
 def validation(event: Validated) -> str:
-    """The loss, and scores where there are some."""
+    """The loss, what the source is worth, and scores where there are some."""
     scores = [f"{figures.metric_title(name)} {figures.value(score, 1)}" for name, score in event.scores.items()]
+    worth = [] if event.source_worth is None else [f"source worth {figures.value(event.source_worth, 2)} nats"]
     return ", ".join(
-        [f"loss {figures.value(event.loss)}", f"perplexity {figures.perplexity(event.perplexity)}", *scores]
+        [f"loss {figures.value(event.loss)}", f"perplexity {figures.perplexity(event.perplexity)}", *worth, *scores]
     )
 
 

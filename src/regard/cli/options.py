@@ -24,7 +24,10 @@ Engine = Annotated[
 ]
 BeamSize = Annotated[int, typer.Option(help="Beam size.")]
 LengthPenalty = Annotated[
-    float, typer.Option(help="Length penalty (the paper's alpha); higher favours longer translations.")
+    float | None,
+    typer.Option(
+        help="Length penalty (the paper's alpha); higher favours longer translations (default: the model's, or 0.6)."
+    ),
 ]
 Columns = Annotated[
     str | None, typer.Option(help="Columns of source and target in TSV, CSV or XLSX: 3,4 or names from its first row.")

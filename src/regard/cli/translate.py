@@ -42,7 +42,7 @@ def command(
     mark: option.Mark = True,
     force: option.Force = False,
     beam_size: BeamSize = 4,
-    length_penalty: LengthPenalty = 0.6,
+    length_penalty: LengthPenalty = None,
     n_best: option.NBest = 1,
     sample: option.Sample = False,
     temperature: option.Temperature = None,
@@ -78,6 +78,8 @@ def command(
         return
     translator = _loaded([model, *(ensemble or [])], device, engine)
     remembered = memories.read(memory or [], translator.languages)
+    if length_penalty is None:
+        search = search.model_copy(update={"length_penalty": translator.default_search.length_penalty})
     with interruption.prompt():
         if documents:
             work = _Documents(translator, search, phrases, format_, encoding, remembered, review, mark=mark)
@@ -95,7 +97,7 @@ def _states(*, every: bool, unfinished: bool) -> Collection[SegmentState]:
 
 
 def _search(
-    beam_size: int, length_penalty: float, n_best: int, *, sample: bool, draws: Mapping[str, float | None]
+    beam_size: int, length_penalty: float | None, n_best: int, *, sample: bool, draws: Mapping[str, float | None]
 ) -> SearchSettings:
     from regard.search import SearchSettings
 
@@ -103,7 +105,9 @@ def _search(
     if given and not sample:
         name = "--" + next(iter(given)).replace("_", "-")
         raise SettingsError(f"{name} applies to sampling only.\n  Add --sample.")
-    options: dict[str, Any] = {"beam_size": beam_size, "length_penalty": length_penalty, "n_best": n_best}
+    options: dict[str, Any] = {"beam_size": beam_size, "n_best": n_best}
+    if length_penalty is not None:
+        options["length_penalty"] = length_penalty
     method = {"method": "sampling"} if sample else {}
     return SearchSettings.read(options | method | given, where="options")
 

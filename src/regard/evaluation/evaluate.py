@@ -9,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from statistics import median
 from typing import Any, NamedTuple
 
+from regard.batches.exchanging import partners
 from regard.errors import CorpusError
 from regard.evaluation.comparison import ReferenceSet
 from regard.evaluation.tokenised import joined, joined_references
@@ -17,6 +18,7 @@ from regard.search import SearchSettings
 from regard.translation.translator import Translation, Translator
 
 _SPELLING = ("characters", "utf8")  # kinds of tokenisers
+_EXCHANGED = 1_000  # sentences whose sources are exchanged, or a few more
 _FEW_WORDS = 3  # a source of so many words is spelt rather than translated
 
 
@@ -51,6 +53,7 @@ class Evaluation(NamedTuple):
     lines: int
     scores: Sequence[Score]
     perplexity: float | None  # of a piece of the first reference; None where it was not asked for
+    source_worth: float | None  # nats a piece that are lost if sources are exchanged; None like the perplexity
     lengths: Lengths
     speed: Speed
     engine: str  # what searched
@@ -65,6 +68,7 @@ class Evaluation(NamedTuple):
             "test": {"name": self.held_out, "lines": self.lines},
             "scores": [found._asdict() | {"details": dict(found.details)} for found in self.scores],
             "perplexity": self.perplexity,
+            "source_worth": self.source_worth,
             "lengths": self.lengths._asdict() | {"ratio": self.lengths.ratio},
             "speed": self.speed._asdict(),
             "engine": self.engine,
@@ -93,7 +97,7 @@ def evaluate(
             f"{held_out.name}: this test set has references but no sources to translate.\n"
             "  Give sentence pairs, or the sources as --test and the references as --reference."
         )
-    options, search = options or Options(), search or SearchSettings()
+    options, search = options or Options(), search or translator.default_search
     began = time.perf_counter()
     found = list(translator.stream(held_out.sources, search=search, window=len(held_out.sources), checks=False))
     seconds = time.perf_counter() - began
@@ -104,6 +108,7 @@ def evaluate(
     with ThreadPoolExecutor(1) as beside:  # lines are counted by other processes, while this one scores references
         scoring = beside.submit(score, chosen, texts, references, options=options)
         found_perplexity = _perplexity(translator, held_out) if perplexity else None
+        found_worth = source_worth(translator, held_out) if perplexity else None
         scores = scoring.result()
     return Evaluation(
         model=name,
@@ -111,6 +116,7 @@ def evaluate(
         lines=len(held_out.sources),
         scores=scores,
         perplexity=found_perplexity,
+        source_worth=found_worth,
         lengths=_lengths(found, texts, references),
         speed=_speed(found, seconds),
         engine=translator.engine.name,
@@ -132,9 +138,29 @@ def usual_metrics(translator: Translator, held_out: ReferenceSet) -> tuple[str, 
 
 def _perplexity(translator: Translator, held_out: ReferenceSet) -> float:
     """Of each piece of the first references, their ends among them."""
-    scored = translator.score(held_out.sources, [references[0] for references in held_out.references])
-    total, pieces = sum(each.total for each in scored), sum(len(each.logprobs) for each in scored)
-    return math.exp(min(700.0, -total / max(1, pieces)))
+    return math.exp(min(700.0, _loss(translator, held_out.sources, [line[0] for line in held_out.references])))
+
+
+def source_worth(translator: Translator, held_out: ReferenceSet) -> float | None:
+    """How many nats a piece of the first references costs more if sources are exchanged between the sentences.
+
+    Each sentence gets a source of nearly the same length. Large test sets are sampled. None where all sources are the
+    same.
+    """
+    step = max(1, len(held_out.sources) // _EXCHANGED)
+    sources = held_out.sources[::step]
+    found = partners([translator.tokenisers.source.encode(text) for text in sources])
+    if found is None:
+        return None
+    targets = [line[0] for line in held_out.references[::step]]
+    others = [sources[number] for number in found]
+    return _loss(translator, others, targets) - _loss(translator, sources, targets)
+
+
+def _loss(translator: Translator, sources: Sequence[str], targets: Sequence[str]) -> float:
+    """Nats for each piece of the targets, their ends among them."""
+    scored = translator.score(sources, targets)
+    return -math.fsum(each.total for each in scored) / max(1, sum(len(each.logprobs) for each in scored))
 
 
 def _lengths(found: Sequence[Translation], texts: Sequence[str], references: Sequence[Sequence[str]]) -> Lengths:

@@ -24,12 +24,12 @@ def read_systems(
     held_out: ReferenceSet | None = None,
     *,
     beam_size: int = 4,
-    length_penalty: float = 0.6,
+    length_penalty: float | None = None,
     device: str | None = None,
 ) -> list[System]:
     """A system for each file of translations, one in each line, called by as much of its path as tells it apart.
 
-    A model folder translates the sources of the test set, with this beam, length penalty and device.
+    A model folder translates the sources of the test set, with this beam, length penalty (its own if None) and device.
     """
     names = _names(paths)
     models = _models(paths)

@@ -1,39 +1,40 @@
-"""What to train on a corpus of a given size: rules of thumb, each with its reason. Measuring is always better."""
+"""What to train on a corpus: rules of thumb, each with its reason. Measuring is always better.
+
+The numbers are in choices.py.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from regard import shipped
 from regard.text.inspection.statistics import SideStatistics
 from regard.text.pairs import Languages
 from regard.tokens.tokeniser_settings import TokeniserSettings
+from regard.training import choices
+from regard.training.token_estimate import tokens_of_pairs, words_a_text
 from regard.training.training_settings import TrainingSettings
 
-
-class _Size(NamedTuple):
-    """What serves corpora of fewer pairs than `below`."""
-
-    below: float
-    preset: str
-    vocabulary: int
-    dropout: float
-
-
-_SIZES = (
-    _Size(5_000, "tiny", 2_000, 0.3),
-    _Size(20_000, "tiny", 4_000, 0.3),
-    _Size(75_000, "tiny", 8_000, 0.3),
-    _Size(300_000, "small", 8_000, 0.2),
-    _Size(1_000_000, "small", 16_000, 0.2),
-    _Size(float("inf"), "base", 32_000, 0.1),
-)
 _FEW = 5_000
 _KINDS = {
     "characters": "the {} is single words, so each character becomes a token",
     "words": "the {} has few distinct words, so each word becomes a token",
     "split": "the {} is already split into subwords (@@), so each of these becomes a token",
 }
+
+Tables = dict[str, dict[str, Any]]
+
+
+class Budget(NamedTuple):
+    """So many minutes on a machine that trains so many tokens of a preset's model in a second."""
+
+    minutes: float
+    tokens_per_second: Callable[[str, TokeniserSettings], float]
+
+    def tokens(self, preset: str, tokeniser: TokeniserSettings) -> float:
+        """How many tokens can be trained on."""
+        return 60 * self.minutes * self.tokens_per_second(preset, tokeniser)
 
 
 class Advice(NamedTuple):
@@ -44,11 +45,46 @@ class Advice(NamedTuple):
     tokeniser: TokeniserSettings
     reasons: tuple[str, ...]
     start_from: str | None = None  # a shipped model that is better adapted than a new one trained
+    steps: int = 8_000
+    batch_tokens: int = 8_192
+    peak_rate: float = 1e-3
+    tokens: float = 0.0  # of the corpus, about
+    possible_steps: int | None = None  # in the time that there is
 
     @property
     def vocabulary(self) -> int:
         """The largest number of ids of the tokeniser, or of the larger one."""
         return max(self.tokeniser.vocabulary, self.tokeniser.target_vocabulary or 0)
+
+    @property
+    def expected_steps(self) -> int:
+        """How many steps the run will probably have."""
+        return max(1, min(self.steps, self.possible_steps or self.steps))
+
+    @property
+    def tables(self) -> Tables:
+        """What the advice sets in a recipe, on top of the preset."""
+        expected = self.expected_steps
+        return {
+            "model": {"norm": "pre", "dropout": self.dropout},
+            "tokeniser": self.tokeniser.model_dump(mode="json", exclude_none=True),
+            "training": {
+                "steps": self.steps,
+                "batch_tokens": self.batch_tokens,
+                "peak_rate": self.peak_rate,
+                "warmup": choices.warmup_for(self.steps),
+                "cooldown": choices.COOLDOWN,
+                "averaged_checkpoints": choices.AVERAGED,
+                "checkpoint_every": max(10, round(choices.COOLDOWN / 2 / choices.AVERAGED * expected)),
+            },
+            "validation": {"every": self._validated_every(expected), "patience": choices.PATIENCE},
+        }
+
+    def _validated_every(self, steps: int) -> int:
+        """Validation takes time that a short run does not have."""
+        if self.possible_steps is not None and self.possible_steps < self.steps:
+            return max(50, steps // choices.FEWER_LOOKS)
+        return max(20, steps // choices.LOOKS)
 
     def table(self) -> dict[str, Any]:
         """The advice for programs; `tokeniser` is a recipe's table."""
@@ -67,37 +103,43 @@ def advise(
     source: SideStatistics | None = None,
     target: SideStatistics | None = None,
     languages: Languages | None = None,
+    fast: bool = True,
+    budget: Budget | None = None,
 ) -> Advice:
-    """What to train on so many pairs whose sides are like this; sentences, where nothing is known of them."""
-    size = next(size for size in _SIZES if pairs < size.below)
-    reasons = [
-        f"{pairs:,} pairs: the preset {size.preset}, because a larger model would memorise them"
-        if size.preset != "base"
-        else f"{pairs:,} pairs are enough for the paper's base model; try big if your machine is fast enough",
-        f"dropout {size.dropout}: the fewer the pairs, the higher the dropout",
-    ]
-    known = _shipped_for(languages) if languages and pairs < _FEW else None
-    if pairs < _FEW:
-        adapt = (
-            f"the model {known}, which knows these languages: --from {known}"
-            if known
-            else "an existing model: --from MODEL"
-        )
-        reasons.append(f"so few pairs are not enough to learn a language: find more, or adapt {adapt}")
+    """What to train on so many pairs whose sides are like this; prose, where nothing is known of them.
+
+    `fast` is a machine with a GPU. With a `budget`, the model is one that the time is enough for.
+    """
+    words = words_a_text(source, target)
+    size = choices.size_for(pairs, long=words >= choices.LONG_SENTENCES, fast=fast)
     kinds = [_kind(side) for side in (source, target)]
-    if kinds == ["subwords", "subwords"]:
-        reasons.append(f"a vocabulary of {size.vocabulary:,} subwords, so that each occurs often enough to be learned")
-    for kind, side, name in zip(kinds, (source, target), ("source", "target"), strict=True):
-        if kind != "subwords":
-            reasons.append(_KINDS["split" if side and side.split_already else kind].format(name))
     tokeniser = _tokeniser(kinds, (source, target), size.vocabulary)
-    return Advice(size.preset, size.dropout, tokeniser, tuple(reasons), known)
+    tokens = tokens_of_pairs(pairs, source, target, tokeniser)
+    preset, batch, possible = _within(budget, size.preset, tokeniser, tokens)
+    known = _shipped_for(languages) if languages and pairs < _FEW else None
+    return Advice(
+        preset=preset,
+        dropout=size.dropout,
+        tokeniser=tokeniser,
+        reasons=(
+            *_of_size(pairs, words, size, preset, budget),
+            *_of_few(pairs, known),
+            *_of_tokens(kinds, (source, target), size.vocabulary),
+            *_of_training(tokens, preset, batch, possible),
+        ),
+        start_from=known,
+        steps=choices.steps_for(tokens, batch),
+        batch_tokens=batch,
+        peak_rate=choices.MANNERS[preset].peak_rate,
+        tokens=tokens,
+        possible_steps=None if possible is None else int(possible / batch),
+    )
 
 
 def suitable_vocabulary(count: int, own: int) -> tuple[int, str] | None:
     """A smaller vocabulary than a preset's own for a corpus of few pairs, and the reason; None where its own suits."""
-    largest = _SIZES[-2].below
-    size = next(size for size in _SIZES if count < size.below)
+    largest = choices.SHORT[-2].below
+    size = next(size for size in choices.SHORT if count < size.below)
     if count >= largest or size.vocabulary >= own:
         return None
     reason = f"{count:,} pairs: a vocabulary of {size.vocabulary:,}, because the preset's {own:,} needs more text"
@@ -112,6 +154,73 @@ def warnings(training: TrainingSettings) -> list[str]:
     low = f"Warning: {steps:,} steps are fewer than the {warmup:,} warm-up steps, so the learning rate stays low."
     mend = f"Train for more steps, or shorten the warm-up: --set training.warmup={max(1, steps // 4)}"
     return [f"{low}\n  {mend}"]
+
+
+def _within(
+    budget: Budget | None, preset: str, tokeniser: TokeniserSettings, tokens: float
+) -> tuple[str, int, float | None]:
+    """The preset or a smaller one that the time is enough for, its batch, and on how many tokens it can be trained."""
+    if budget is None:
+        return preset, choices.batch_tokens(preset, tokens), None
+    possible = budget.tokens(preset, tokeniser)
+    while preset in choices.SMALLER and not choices.is_worthwhile(possible, tokens):
+        preset = choices.SMALLER[preset]
+        possible = budget.tokens(preset, tokeniser)
+    return preset, choices.hurried_batch(choices.batch_tokens(preset, tokens), possible), possible
+
+
+def _of_size(pairs: int, words: float, size: choices.Size, preset: str, budget: Budget | None) -> list[str]:
+    kind = "long" if words >= choices.LONG_SENTENCES else "short"
+    chosen = f"{pairs:,} pairs of {kind} texts ({words:.0f} words on average)"
+    if preset != size.preset and budget:
+        why = f"the size of the preset {preset}, because {budget.minutes:g} minutes are too short for {size.preset}"
+    elif preset == "base":
+        why = "the size of the paper's base model, which these are enough for"
+    else:
+        why = f"the size of the preset {preset}, because a larger model would memorise them or take too long"
+    return [
+        f"{chosen}: {why}",
+        "pre-norm instead of the paper's post-norm, because it also learns where post-norm ignores the source",
+        f"dropout {size.dropout}: the fewer the pairs, the higher the dropout",
+    ]
+
+
+def _of_few(pairs: int, known: str | None) -> list[str]:
+    if pairs >= _FEW:
+        return []
+    adapt = (
+        f"the model {known}, which knows these languages: --from {known}"
+        if known
+        else "an existing model: --from MODEL"
+    )
+    return [f"so few pairs are not enough to learn a language: find more, or adapt {adapt}"]
+
+
+def _of_tokens(kinds: list[str], sides: tuple[SideStatistics | None, ...], vocabulary: int) -> list[str]:
+    if kinds == ["subwords", "subwords"]:
+        return [f"a vocabulary of {vocabulary:,} subwords, so that each occurs often enough to be learned"]
+    return [
+        _KINDS["split" if side and side.split_already else kind].format(name)
+        for kind, side, name in zip(kinds, sides, ("source", "target"), strict=True)
+        if kind != "subwords"
+    ]
+
+
+def _of_training(tokens: float, preset: str, batch: int, possible: float | None) -> list[str]:
+    steps, rate = choices.steps_for(tokens, batch), choices.MANNERS[preset].peak_rate
+    reasons = [
+        (
+            f"a peak rate of {rate:g}: the smaller the model, the higher; it falls to zero over the last "
+            f"{100 * choices.COOLDOWN:.0f}% of the steps"
+        ),
+        (
+            f"at most {steps:,} steps of {batch:,} tokens, about {steps * batch / max(1.0, tokens):,.0f} epochs; "
+            f"{choices.PATIENCE} validations without a lower loss end the run earlier, at its best weights"
+        ),
+    ]
+    if possible is not None and possible < steps * batch:
+        reasons.append(f"the time is enough for about {possible / batch:,.0f} steps, so the schedule is planned for it")
+    return reasons
 
 
 def _shipped_for(languages: Languages) -> str | None:

@@ -18,7 +18,7 @@ import json
 import shutil
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 from pydantic import Field
 from safetensors.torch import load_file, save_file
@@ -27,6 +27,7 @@ from torch import Tensor
 from regard.errors import CheckpointError, SettingsError
 from regard.files import new_folder, put_back
 from regard.settings import Settings
+from regard.training.plan import Plan
 
 DESCRIPTION = "checkpoint.json"
 WEIGHTS = "weights.safetensors"
@@ -52,6 +53,9 @@ class Progress(Settings):
     best_step: int | None = None
     best_loss: float | None = None
     waited: int = 0  # validations since the best one
+    losses: Annotated[tuple[float, ...], Field(strict=False)] = ()  # the last few of validation
+    warned: bool = False  # that the model ignores its source
+    plan: Plan | None = None  # a schedule other than that of the settings
 
 
 class _Description(Settings):
@@ -72,9 +76,35 @@ class Checkpoints:
         _write(place, progress, {WEIGHTS: weights, OPTIMISER: optimiser})
         return place
 
-    def save_best(self, progress: Progress, weights: Tensors) -> None:
-        """Writes the weights that are the best so far."""
-        _write(self.folder / BEST, progress, {WEIGHTS: weights})
+    def save_best(self, progress: Progress, weights: Tensors, optimiser: Tensors | None = None) -> None:
+        """Writes the weights that are the best so far, and what going on from them takes."""
+        _write(self.folder / BEST, progress, {WEIGHTS: weights} | ({OPTIMISER: optimiser} if optimiser else {}))
+
+    def best_to_go_on_from(self, say: Say) -> tuple[Progress, Tensors, Tensors] | None:
+        """The best weights and Adam's moments then, if both were kept."""
+        place = put_back(self.folder / BEST)
+        if not (place / OPTIMISER).is_file():
+            return None
+        try:
+            progress = _checked(place, (WEIGHTS, OPTIMISER))
+        except CheckpointError as error:
+            say(str(error))
+            return None
+        return progress, load_file(place / WEIGHTS), load_file(place / OPTIMISER)
+
+    def forget_after(self, step: int) -> None:
+        """Deletes the checkpoints of later steps, the latest first, since training goes on from this one."""
+        for place in reversed(self._places("step-*", "stop-*")):
+            if int(place.name.partition("-")[2]) > step:
+                shutil.rmtree(place)
+
+    def discard(self) -> None:
+        """Deletes everything, at once and then from the disk: the run starts again."""
+        gone = self.folder.with_name(f".{self.folder.name}.discarded")
+        shutil.rmtree(gone, ignore_errors=True)
+        if self.folder.exists():
+            self.folder.rename(gone)
+        shutil.rmtree(gone, ignore_errors=True)
 
     def newest(self, say: Say) -> tuple[Progress, Tensors, Tensors] | None:
         """The newest checkpoint that is whole; damaged ones are skipped and reported to `say`."""
@@ -89,10 +119,12 @@ class Checkpoints:
             return progress, load_file(place / WEIGHTS), load_file(place / OPTIMISER)
         return None
 
-    def last(self, count: int, say: Say) -> list[Path]:
-        """The weights of the newest `count` regular checkpoints that are whole, the oldest first."""
+    def last(self, count: int, say: Say, *, since: int = 0) -> list[Path]:
+        """The weights of the newest `count` regular checkpoints that are whole, the oldest first, `since` a step."""
         found: list[Path] = []
         for place in reversed(self._places("step-*")):
+            if int(place.name.partition("-")[2]) < since:
+                break
             try:
                 _checked(place, (WEIGHTS,))
             except CheckpointError as error:

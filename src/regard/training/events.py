@@ -34,6 +34,7 @@ class Validated(NamedTuple):
     seconds: float
     scores: dict[str, float]  # by metric, where sentences were translated
     samples: list[tuple[str, str, str]]  # source, reference, translation
+    source_worth: float | None = None  # nats a token that are lost if sources are exchanged; None without a source
 
 
 class Saved(NamedTuple):
@@ -57,7 +58,20 @@ class Said(NamedTuple):
     message: str
 
 
-Event = Stepped | Validated | Saved | Preparing | Said
+class Planned(NamedTuple):
+    """The run will have another number of steps."""
+
+    step: int
+    steps: int
+
+
+class Restarted(NamedTuple):
+    """The run starts again from the first step; what was measured before does not count."""
+
+    message: str
+
+
+Event = Stepped | Validated | Saved | Preparing | Planned | Restarted | Said
 
 
 class View(Protocol):
@@ -97,6 +111,7 @@ def read_journal(path: Path) -> list[dict[str, Any]]:
     """The events in a metrics.jsonl; a last line that was cut off is left out.
 
     What a run wrote after the checkpoint that it later went on from stands in the file twice: the later one counts.
+    Of a run that was restarted, only the messages before that count.
     """
     events: list[dict[str, Any]] = []
     for line in path.read_text(encoding="utf-8").split("\n"):
@@ -104,6 +119,9 @@ def read_journal(path: Path) -> list[dict[str, Any]]:
             event = json.loads(line)
         except ValueError:
             continue
+        if event.get("event") == "restarted":
+            events = [earlier for earlier in events if "step" not in earlier]
+            event = {"event": "said", "message": event.get("message", "")}
         while events and "step" in event and _later(events[-1], event):
             events.pop()
         events.append(event)

@@ -18,19 +18,21 @@ from regard.tokens import Tokenisers
 from regard.training.averaging import mean_of
 from regard.training.corpora import Corpora
 from regard.training.events import read_journal
-from regard.training.loop import Trainer, perplexity
+from regard.training.loop import Trainer
 from regard.training.recipe import Recipe
 from regard.training.report.card import card
 from regard.training.report.report_page import write_report
 from regard.training.report.summary import Summary
+from regard.training.source_use import ending
 from regard.training.surroundings import Surroundings
 from regard.training.validation import Validation
+from regard.training.window import perplexity
 from regard.translation.confidence import KEY, Calibration
 from regard.version import __version__
 
 METRICS, REPORT, BEST = "metrics.jsonl", "report.html", "best"
 _SAMPLES = 20
-_DESCRIBED = ("recipe", "corpus", "steps", "tokens", "machine")
+_DESCRIBED = ("recipe", "corpus", "steps", "tokens", "machine", "search")
 
 
 class Finished(NamedTuple):
@@ -50,35 +52,52 @@ class Finished(NamedTuple):
 def finish(done: Finished, *, reasons: list[str], precision: str) -> None:
     """Writes both model folders and the report."""
     say, trainer = done.around.journal.say, done.trainer
-    files = trainer.checkpoints.last(done.recipe.training.averaged_checkpoints, say)
+    plan = trainer.course.plan
+    cool = plan.steps - plan.cooling // 2 if plan else 0  # what a shortened schedule has made before is left out
+    files = trainer.checkpoints.last(done.recipe.training.averaged_checkpoints, say, since=cool)
     averaged = mean_of(files) if files else trainer.weights()
     say(f"The final weights are the mean of {len(files)} checkpoints. Translating {_count(done)} sentences.")
     best = trainer.checkpoints.best(say)
-    scores: dict[str, dict[str, float]] = {}
+    scored = {"best": _scored(done, load_file(best[1]))} if best else {}
+    scored["averaged"] = _scored(done, averaged)
+    summary = _summary(done, scored, reasons, precision)
     if best:
-        scores["best"], _, sure_of_best = _scored(done, load_file(best[1]))
-    scores["averaged"], samples, sure = _scored(done, averaged)
-    summary = _summary(done, scores, samples, reasons, precision)
-    if best:
-        _save(done, load_file(best[1]), done.around.out / BEST, summary, sure_of_best)
-    _save(done, averaged, done.around.out, summary, sure)
+        of_best = summary._replace(search=scored["best"].search)
+        _save(done, load_file(best[1]), done.around.out / BEST, of_best, scored["best"].calibration)
+    _save(done, averaged, done.around.out, summary, scored["averaged"].calibration)
     write_report(done.around.out / REPORT, summary)
-    told = ", ".join(f"{name} {value:.2f}" for name, value in scores["averaged"].items())
-    say(f"Done: {done.around.out} ({told}).")
+    told = ", ".join(f"{name.replace('_', ' ')} {value:.2f}" for name, value in scored["averaged"].scores.items())
+    say(f"Done: {done.around.out} ({told}, length penalty {summary.search['length_penalty']:g}).")
+    warning = ending(scored["averaged"].scores.get("source_worth"))
+    if warning:
+        say(warning)
 
 
-def _scored(
-    done: Finished, weights: Mapping[str, Tensor]
-) -> tuple[dict[str, float], list[tuple[str, str, str]], Calibration]:
-    """The losses and scores of these weights, which the model has from now on, a few translations, how sure to be."""
+class _Scored(NamedTuple):
+    """What a set of weights is like on the held-out pairs."""
+
+    scores: dict[str, float]
+    search: dict[str, float]  # the length penalty that suits it
+    samples: list[tuple[str, str, str]]
+    calibration: Calibration  # of the confidence in its translations
+
+
+def _scored(done: Finished, weights: Mapping[str, Tensor]) -> _Scored:
+    """The losses and scores of these weights, which the model has from now on, and a few translations."""
     with torch.no_grad():
         for name, parameter in models.tensors(done.model).items():
             parameter.copy_(weights[name])
-    loss, likelihood = done.validation.losses()
-    scores, texts, sure = done.validation.scores(SearchSettings(), count=done.recipe.validation.pairs)
-    held_out = done.validation.held_out
+    validation, held_out = done.validation, done.validation.held_out
+    loss, likelihood = validation.losses()
+    worth = validation.source_worth()
+    penalty = validation.length_penalty().penalty
+    search = SearchSettings(length_penalty=penalty)
+    scores, texts, calibration = validation.scores(search, count=done.recipe.validation.pairs)
     samples = list(zip(held_out.sources, held_out.references, texts, strict=False))[:_SAMPLES]
-    return {"loss": loss, "perplexity": perplexity(likelihood), **scores}, samples, sure
+    measured = {"loss": loss, "perplexity": perplexity(likelihood)}
+    measured |= {} if worth is None else {"source_worth": worth}
+    measured |= scores | {"length_ratio": validation.length_ratio(texts)}
+    return _Scored(measured, {"length_penalty": penalty}, samples, calibration)
 
 
 def _count(done: Finished) -> int:
@@ -115,8 +134,7 @@ def _holds_something_else(folder: Path) -> bool:
 
 def _summary(
     done: Finished,
-    scores: dict[str, dict[str, float]],
-    samples: list[tuple[str, str, str]],
+    scored: Mapping[str, _Scored],
     reasons: list[str],
     precision: str,
 ) -> Summary:
@@ -142,7 +160,8 @@ def _summary(
         machine={"device": named, "precision": precision, "torch": torch.__version__, "regard": __version__},
         command=done.around.command,
         events=read_journal(done.around.out / METRICS),
-        scores=scores,
+        scores={name: each.scores for name, each in scored.items()},
         signatures={counted.name: counted.signature for counted in signatures},
-        samples=samples,
+        samples=scored["averaged"].samples,
+        search=scored["averaged"].search,
     )

@@ -7,31 +7,33 @@ that goes on from a checkpoint does exactly what it would have done.
 from __future__ import annotations
 
 import math
-import resource
 import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from enum import Enum, auto
 from threading import Event as Flag
 from typing import NamedTuple
 
 import torch
-from safetensors import SafetensorError
 from torch import Tensor
 
 from regard.batches.loader import Loader, Place
 from regard.batches.rows import Batch
 from regard.errors import TrainingError
+from regard.training import source_use
+from regard.training.background import Writer
 from regard.training.checkpoints import Checkpoints, Progress
-from regard.training.events import Journal, Saved, Stepped, Validated
+from regard.training.events import Journal, Planned, Saved, Stepped, Validated
 from regard.training.optimisation import Optimisation, Update
+from regard.training.pace import Pace
+from regard.training.plan import Course, after_overfitting, for_minutes
 from regard.training.schedule import rate
 from regard.training.training_settings import TrainingSettings, ValidationSettings
+from regard.training.window import Window, memory_used, perplexity
 
 _LOG_SECONDS = 2.0
 _BAD_STEPS = 5  # so many in a row without an update send training back to the last checkpoint
 _LOWER = 0.5  # what the rate is multiplied by then
 _LOWEST = 0.05
-_FAILURES = 3  # so many checkpoints in a row that cannot be written end the run
 
 Validate = Callable[[int], Validated]
 
@@ -50,36 +52,49 @@ class Trainer:
         checkpoints: Checkpoints,
         journal: Journal,
         stop: Flag,
+        may_restart: bool = False,
     ) -> None:
         self.optimisation, self.loader, self.settings, self.validation = optimisation, loader, settings, validation
         self.width, self.checkpoints, self.journal, self.stop = width, checkpoints, journal, stop
         self.processes, self.device = optimisation.processes, optimisation.device
+        self.may_restart, self.wants_restart = may_restart, False  # with safer settings
         self.progress = Progress()
         self._began = self._saved = time.monotonic()
-        self._bad = self._failures = self._saved_step = 0
+        self._bad = 0
         self._begun: _Begun | None = None
-        self._writer = ThreadPoolExecutor(max_workers=1)
-        self._writing: _Writing | None = None
+        self._writer = Writer(checkpoints.folder, journal)
         self._norm = math.nan  # of the last gradient
         self._agreed = _Flags()
-        self._window = _Window(self.device)
+        self._window = Window(self.device)
+        self._pace = Pace()
 
     def resume(self) -> bool:
         """Goes back to the newest whole checkpoint, if there is one."""
-        self._written()
+        self._writer.settle()
         self.processes.wait()  # all go back to the same one
         found = self.checkpoints.newest(self.journal.say)
         if found is None:
             return False
         self.progress, weights, moments = found
         self.optimisation.restore(weights, moments)
-        self._began = time.monotonic() - self.progress.seconds
-        self._bad, self._saved_step, self._begun = 0, self.progress.step, None
-        self._window = _Window(self.device)
+        self._enter()
         return True
 
+    def _enter(self) -> None:
+        """Goes on from where `progress` stands."""
+        self._began = time.monotonic() - self.progress.seconds
+        self._bad, self._begun, self._writer.saved_step = 0, None, self.progress.step
+        self._window, self._pace = Window(self.device), Pace()
+        if self.course.plan:
+            self.journal.tell(Planned(self.progress.step, self.course.steps))
+
+    @property
+    def course(self) -> Course:
+        """The schedule."""
+        return Course(self.settings, self.progress.plan)
+
     def run(self, validate: Validate) -> bool:
-        """Trains; True at the end, False where it was stopped before."""
+        """Trains; True at the end or where it `wants_restart`, False where it was stopped before."""
         if self.device.type == "cuda":
             corpus = self.loader.corpus
             self.optimisation.try_shapes(self.loader.shapes(), longest=corpus.longest, streams=corpus.streams)
@@ -92,7 +107,7 @@ class Trainer:
                 ended = self._follow(stream, validate)
             finally:
                 stream.close()
-                self._written()
+                self._writer.settle()
         return ended
 
     def _follow(self, stream: Iterator[tuple[Batch, Place]], validate: Validate) -> bool | None:
@@ -103,22 +118,30 @@ class Trainer:
             if self._bad >= _BAD_STEPS:
                 self._go_back()
                 return None
-            if self.progress.step % self.validation.every == 0 and not self._look(validate):
-                break
+            verdict = self._look(validate) if self.progress.step % self.validation.every == 0 else _Next.STEP
+            if verdict is not _Next.STEP:
+                if verdict is _Next.END:
+                    break
+                return self._restart() if verdict is _Next.RESTART else self._return_to_best()
+            self._replan()
             if self._is_time_to_save():
                 self.save()
-            self._written(wait=False)
+            self._writer.settle(wait=False)
             if self._agreed.stop:
                 self.save(stopped=True)
                 return False
-        if self.progress.step % self.validation.every:
-            self._look(validate)
+        if self.progress.step % self.validation.every and self._look(validate) is _Next.RESTART:
+            return self._restart()
         self.save()
+        return True
+
+    def _restart(self) -> bool:
+        self.wants_restart = True
         return True
 
     def _train(self, batch: Batch, after: Place) -> None:
         number = self.progress.step + 1
-        now = rate(number, self.settings, d_model=self.width) * self.progress.rate_factor
+        now = rate(number, self.settings, d_model=self.width, plan=self.course.plan) * self.progress.rate_factor
         update = self.optimisation.step(batch, number=number, rate=now, flags=self._flags())
         begun = _Begun(number, update, batch.tokens, self._place())
         self.progress = self.progress.model_copy(
@@ -133,7 +156,7 @@ class Trainer:
         self._begun = begun
         if self.device.type == "cpu":  # which has done it already
             self._settle()
-        if self._agreed.log or number == self.settings.steps:
+        if self._agreed.log or number == self.course.steps:
             self._log(now)
 
     def _settle(self) -> None:
@@ -169,10 +192,10 @@ class Trainer:
         return _Flags(*(value > 0 for value in self.processes.sum(flags).tolist()))
 
     def _goes_on(self) -> bool:
-        return self.progress.step < self.settings.steps and not self._agreed.over
+        return self.progress.step < self.course.steps and not self._agreed.over
 
-    def _look(self, validate: Validate) -> bool:
-        """Looks at the validation set; False where patience is at its end."""
+    def _look(self, validate: Validate) -> _Next:
+        """Looks at the validation set, and says how to go on."""
         self._settle()
         began = time.monotonic()
         told = validate(self.progress.step)
@@ -181,17 +204,90 @@ class Trainer:
             update = {"best_step": told.step, "best_loss": told.loss, "waited": 0}
         else:
             update = {"waited": self.progress.waited + 1}
-        self.progress = self.progress.model_copy(update=update)
+        losses = (*self.progress.losses, told.loss)[-source_use.REMEMBERED :]
+        self.progress = self.progress.model_copy(update={**update, "losses": losses})
         self.journal.tell(told._replace(best=best))
         if best and self.processes.first:
             progress, weights = self.progress, self.weights()
-            self._write(lambda: self.checkpoints.save_best(progress, weights))
+            moments = self.optimisation.moments() if self._may_return else None
+            self._writer.write(progress.step, lambda: self.checkpoints.save_best(progress, weights, moments))
         self._window.began += time.monotonic() - began  # it is not training that took so long
+        if self._ignores_the_source(told) and self.may_restart:
+            return _Next.RESTART
+        return self._after_waiting()
+
+    def _ignores_the_source(self, told: Validated) -> bool:
+        """Whether the model ignores its source; this is reported once."""
+        ignored = not self.progress.warned and source_use.is_ignored(
+            self.progress.losses,
+            told.source_worth,
+            step=told.step,
+            steps=self.course.steps,
+            warmup=self.course.warmup,
+        )
+        if ignored:
+            self.journal.say(source_use.message(told.step, told.loss, told.source_worth or 0.0))
+            self.progress = self.progress.model_copy(update={"warned": True})
+        return ignored
+
+    @property
+    def _may_return(self) -> bool:
+        """Whether a run whose patience ends goes back to its best weights and lets the rate fall."""
+        return self.validation.patience is not None and self.settings.cooldown > 0
+
+    def _after_waiting(self) -> _Next:
+        """How to go on after a validation, by the patience that is left; the end of a schedule is not cut off."""
         patience = self.validation.patience
         if patience is None or self.progress.waited < patience:
+            return _Next.STEP
+        if not self._may_return:
+            self.journal.say(f"The validation loss has not fallen for {patience} validations, so training ends.")
+            return _Next.END
+        return _Next.STEP if self.course.cools(self.progress.step) else _Next.BEST
+
+    def _return_to_best(self) -> bool | None:
+        """Goes back to the best weights, from where the rate falls to zero; None: along another stream of batches."""
+        self._writer.settle()
+        self.processes.wait()
+        found = self.checkpoints.best_to_go_on_from(self.journal.say)
+        patience = f"The validation loss has not fallen for {self.validation.patience} validations"
+        if found is None:
+            self.journal.say(f"{patience}, so training ends.")
+            self.save()
             return True
-        self.journal.say(f"The validation loss has not fallen for {patience} validations, so training ends.")
-        return False
+        now, before = self.progress, self.course.plan
+        best, weights, moments = found
+        plan = after_overfitting(self.settings, before, best=best.step, at_least=self.validation.every)
+        kept = {"seconds": now.seconds, "skipped": now.skipped, "warned": now.warned, "waited": 0, "plan": plan}
+        self.progress = best.model_copy(update=kept)
+        self.optimisation.restore(weights, moments)
+        if self.processes.first:
+            self.checkpoints.save(self.progress, weights, moments)
+            self.checkpoints.forget_after(best.step)
+        self.processes.wait()
+        self.journal.say(
+            f"{patience}. Going back to step {best.step:,}, the best; the learning rate falls to zero over the "
+            f"{plan.cooling:,} steps after it."
+        )
+        self._enter()
+        return None
+
+    def _replan(self) -> None:
+        """Where minutes limit the run, fits the schedule to the speed, until the rate begins to fall."""
+        step, course = self.progress.step, self.course
+        due = self._pace.is_due(step)
+        if course.is_fixed or course.cools(step) or not due:
+            return
+        before = course.plan
+        per_step, seconds = self.processes.share((self._pace.per_step(), self.progress.seconds))
+        plan = for_minutes(self.settings, step=step, seconds=seconds, per_step=per_step)
+        self.progress = self.progress.model_copy(update={"plan": plan})
+        self.journal.tell(Planned(step, self.course.steps))
+        if plan and not before:
+            self.journal.say(
+                f"A step takes {per_step:.3g} s, so {self.settings.minutes:g} minutes are enough for about "
+                f"{plan.steps:,} steps. The learning rate falls to zero over the last {plan.cooling:,}."
+            )
 
     def _is_time_to_save(self) -> bool:
         """By steps or by the clock; not in the midst of trouble, which is gone back from."""
@@ -204,8 +300,8 @@ class Trainer:
     def save(self, *, stopped: bool = False) -> None:
         """Writes a checkpoint. A failure costs nothing but this one, unless it happens again and again."""
         self._settle()
-        self._written()
-        if self.processes.first and self.progress.step != self._saved_step:
+        self._writer.settle()
+        if self.processes.first and self.progress.step != self._writer.saved_step:
             began, progress = time.monotonic(), self.progress
             weights, moments = self.weights(), self.optimisation.moments()
 
@@ -214,7 +310,7 @@ class Trainer:
                 self.checkpoints.prune(keep=self.settings.averaged_checkpoints)
                 return Saved(progress.step, str(place), time.monotonic() - began)
 
-            self._write(write)
+            self._writer.write(self.progress.step, write)
         self.processes.wait()
         self._saved, self._agreed = time.monotonic(), self._agreed._replace(save=False)
 
@@ -222,36 +318,6 @@ class Trainer:
         """A copy of the weights as they are."""
         weights = self.optimisation.stored.items()
         return {name: weight.detach().to("cpu", copy=True).contiguous() for name, weight in weights}
-
-    def _write(self, write: Callable[[], Saved | None]) -> None:
-        """Writes in another thread, while training goes on; one thing at a time."""
-        self._written()
-        self._writing = _Writing(self.progress.step, self._writer.submit(write))
-
-    def _written(self, *, wait: bool = True) -> None:
-        """Takes note of what became of the last thing that was to be written."""
-        if self._writing is None or not (wait or self._writing.future.done()):
-            return
-        (step, future), self._writing = self._writing, None
-        try:
-            saved = future.result()
-        except (OSError, SafetensorError) as error:
-            self._failures += 1
-            why = getattr(error, "strerror", None) or str(error)
-            if self._failures >= _FAILURES:
-                raise TrainingError(
-                    f"{self.checkpoints.folder}: {_FAILURES} checkpoints in a row could not be written: {why}.\n"
-                    "  The last good checkpoint is intact. Free some disk space, then continue with --resume."
-                ) from None
-            self.journal.say(
-                f"Step {step}: the checkpoint could not be written: {why}.\n"
-                "  The last good checkpoint is intact, and training continues. Free some disk space."
-            )
-            return
-        self._failures = 0
-        if saved:
-            self._saved_step = saved.step
-            self.journal.tell(saved)
 
     def _go_back(self) -> None:
         """To the last good checkpoint, with a lower rate."""
@@ -270,7 +336,7 @@ class Trainer:
         self._settle()
         window, seconds = self._window, self._window.seconds()
         loss, likelihood = window.means()
-        left = (self.settings.steps - self.progress.step) * seconds / window.steps
+        left = (self.course.steps - self.progress.step) * seconds / window.steps
         if self.settings.minutes is not None:
             left = min(left, 60 * self.settings.minutes - self.progress.seconds)
         self.journal.tell(
@@ -283,12 +349,21 @@ class Trainer:
                 tokens_per_second=window.tokens / seconds,
                 seconds=self.progress.seconds,
                 seconds_left=max(0.0, left),
-                memory=_memory(self.device),
+                memory=memory_used(self.device),
                 epoch=self.progress.epoch,
                 skipped=self.progress.skipped,
             )
         )
-        self._window, self._agreed = _Window(self.device), self._agreed._replace(log=False)
+        self._window, self._agreed = Window(self.device), self._agreed._replace(log=False)
+
+
+class _Next(Enum):
+    """How to go on after a validation."""
+
+    STEP = auto()
+    END = auto()
+    BEST = auto()  # from the best weights, with a falling rate
+    RESTART = auto()  # from the beginning, with safer settings
 
 
 class _Flags(NamedTuple):
@@ -307,44 +382,3 @@ class _Begun(NamedTuple):
     update: Update
     tokens: int
     place: str  # of its batch in the corpus
-
-
-class _Writing(NamedTuple):
-    """What another thread writes of this step."""
-
-    step: int
-    future: Future[Saved | None]
-
-
-class _Window:
-    """Sums over the steps since the last report."""
-
-    def __init__(self, device: torch.device) -> None:
-        self.began = time.monotonic()
-        self.sums = torch.zeros(2, device=device, dtype=torch.float64)
-        self.tokens = self.steps = 0
-
-    def add(self, update: Update, tokens: int) -> None:
-        if update.made:
-            self.sums += torch.stack(update.losses).double()
-            self.tokens += tokens
-        self.steps += 1
-
-    def seconds(self) -> float:
-        return max(1e-9, time.monotonic() - self.began)
-
-    def means(self) -> tuple[float, float]:
-        smoothed, likelihood = (self.sums / max(1, self.tokens)).tolist()
-        return smoothed, likelihood
-
-
-def perplexity(likelihood: float) -> float:
-    """Of a mean -log probability; where it is beyond all measure, infinite."""
-    return math.exp(likelihood) if likelihood < 700 else math.inf
-
-
-def _memory(device: torch.device) -> int:
-    """The most memory that was in use so far, in bytes."""
-    if device.type == "cuda":
-        return torch.cuda.max_memory_allocated(device)
-    return 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss

@@ -2,7 +2,7 @@
 
 training/
     recipe.json         the settings of the run
-    began.json          the preset that it began with, and the size and hash of its data
+    began.json          the preset that it began with, whether it was restarted, and the size and hash of its data
 """
 
 from __future__ import annotations
@@ -73,9 +73,40 @@ def read_recipe(work: Path) -> Recipe:
     return Recipe.read(tables, where=str(path))
 
 
-def write_preset(work: Path, preset: str) -> None:
-    """Stores the preset that the run began with."""
-    _write(work / BEGAN, _read_began(work) | {"preset": preset})
+def write_preset(
+    work: Path, preset: str, *, given: Tables | None = None, kept: Mapping[str, Any] | None = None
+) -> None:
+    """Stores the preset that the run began with; where Regard chose it, with the names of the `given` settings.
+
+    `kept` are the choices of a run that never came to a checkpoint (`choices_of`).
+    """
+    chosen: dict[str, Any] = dict(kept or {})
+    if given is not None:
+        names = [f"{table}.{key}" for table, values in given.items() for key in values if table != "data"]
+        chosen = {"automatic": True, "given": names}
+    _write(work / BEGAN, _read_began(work) | {"preset": preset} | chosen)
+
+
+def choices_of(work: Path) -> dict[str, Any]:
+    """What Regard chose for the run that is stored, and whether it has started again."""
+    began = _read_began(work)
+    return {name: began[name] for name in ("automatic", "given", "restarted") if name in began}
+
+
+def may_restart(work: Path) -> list[str] | None:
+    """The settings that a restart must not change; None where a run may not start again: not automatic, or twice."""
+    began = _read_began(work)
+    return list(began.get("given", ())) if began.get("automatic") and not began.get("restarted") else None
+
+
+def write_restarted(work: Path) -> None:
+    """Stores that the run has started again."""
+    _write(work / BEGAN, _read_began(work) | {"restarted": True})
+
+
+def has_restarted(work: Path) -> bool:
+    """Whether the run has started again, so that its stored settings count."""
+    return bool(_read_began(work).get("restarted"))
 
 
 def stored(work: Path, given: Tables, preset: str | None) -> tuple[str | None, Tables]:

@@ -11,6 +11,7 @@ my-model/
 from __future__ import annotations
 
 import shutil
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
@@ -26,14 +27,16 @@ from regard.tokens import Tokenisers
 from regard.training.adapting import adapted
 from regard.training.checkpoints import Checkpoints
 from regard.training.corpora import Corpora, check_positions, make_corpora, make_tokenisers
+from regard.training.events import Planned, Restarted
 from regard.training.finish import Finished, finish
 from regard.training.loop import Trainer
 from regard.training.machine.compiling_ahead import compiling_ahead
 from regard.training.machine.memory import keep_freed_memory
 from regard.training.machine.precision import Precision, precision_for
 from regard.training.optimisation import Optimisation
-from regard.training.recipe import Recipe
-from regard.training.resuming import check_data, write_recipe
+from regard.training.recipe import Recipe, put_together
+from regard.training.resuming import check_data, may_restart, write_recipe, write_restarted
+from regard.training.source_use import safer
 from regard.training.surroundings import Surroundings
 from regard.training.testing import test
 from regard.training.validation import Validation
@@ -48,6 +51,27 @@ def run(recipe: Recipe, around: Surroundings, *, reasons: list[str], resume: boo
         keep_freed_memory()
     precision = precision_for(around.device, recipe.training.precision)
     around.journal.say(f"Training on {around.device} in {precision.name}: {precision.why}.")
+    given = around.processes.share(may_restart(around.work) if around.processes.first else None)
+    ended = _attempt(recipe, around, precision, reasons, resume=resume, changed_data=changed_data, again=given)
+    if ended is not None:
+        return ended
+    recipe, more = _safer(recipe, around, given or ())
+    ended = _attempt(recipe, around, precision, [*reasons, *more], resume=False, changed_data=False, again=None)
+    assert ended is not None, "a run restarts once"
+    return ended
+
+
+def _attempt(
+    recipe: Recipe,
+    around: Surroundings,
+    precision: Precision,
+    reasons: list[str],
+    *,
+    resume: bool,
+    changed_data: bool,
+    again: list[str] | None,
+) -> bool | None:
+    """Trains by the recipe; None where the model ignores its source and the run starts again, if `again` allows."""
     loaded = modelfolder.load(recipe.data.adapt) if recipe.data.adapt else None
     with compiling_ahead(recipe, around.work, device=around.device, processes=around.processes):
         tokenisers = Tokenisers.from_files(loaded.tokeniser) if loaded else make_tokenisers(recipe, around)
@@ -73,11 +97,13 @@ def run(recipe: Recipe, around: Surroundings, *, reasons: list[str], resume: boo
         processes=around.processes,
         kind=kind,
     )
-    trainer = _trainer(recipe, around, model, settings, corpora, precision, kind)
+    trainer = _trainer(recipe, around, model, settings, corpora, precision, kind, may_restart=again is not None)
     if resume and trainer.resume():
         around.journal.say(f"Resuming after step {trainer.progress.step:,}.")
     if not trainer.run(validation.look):
         return False
+    if trainer.wants_restart:
+        return None
     if around.processes.first:
         done = Finished(recipe, around, model, settings, architecture, tokenisers, validation.alone(), trainer, corpora)
         finish(done, reasons=reasons, precision=precision.name)
@@ -85,6 +111,29 @@ def run(recipe: Recipe, around: Surroundings, *, reasons: list[str], resume: boo
             test(recipe, around)
     around.processes.wait()
     return True
+
+
+def _safer(recipe: Recipe, around: Surroundings, given: Collection[str]) -> tuple[Recipe, list[str]]:
+    """The recipe with safer settings, stored, with nothing left of the first attempt; and the reasons, as sentences.
+
+    Checkpoints go first: if the process ends in between, the run that is resumed starts from the beginning.
+    """
+    changes = safer(recipe, given)
+    changed = put_together([recipe.table(), changes], where="safer settings")
+    listed = ", ".join(
+        f"{table}.{key}={value:g}" if isinstance(value, float) else f"{table}.{key}={value}"
+        for table, values in changes.items()
+        for key, value in values.items()
+    )
+    told = f"Starting again with safer settings: {listed}. A run does this at most once."
+    if around.processes.first:
+        Checkpoints(around.work / "checkpoints").discard()
+        write_recipe(around.work, changed)
+        write_restarted(around.work)
+    around.processes.wait()
+    around.journal.tell(Restarted(told))
+    around.journal.tell(Planned(0, changed.training.steps))
+    return changed, [told]
 
 
 def _model(
@@ -109,6 +158,8 @@ def _trainer(
     corpora: Corpora,
     precision: Precision,
     kind: Architecture,
+    *,
+    may_restart: bool,
 ) -> Trainer:
     training = recipe.training
     loader = LoaderSettings(
@@ -135,6 +186,7 @@ def _trainer(
         checkpoints=Checkpoints(around.work / "checkpoints"),
         journal=around.journal,
         stop=around.stop,
+        may_restart=may_restart,
     )
 
 

@@ -39,7 +39,9 @@ def score_file(translator: Translator, recipe: Recipe, settings: ScoringSettings
     held_out = read_test(
         Path(settings.file), languages, format=data.format, columns=data.columns, encoding=data.encoding
     )
-    search = {"beam_size": settings.beam_size, "length_penalty": settings.length_penalty}
+    search = translator.default_search.model_dump() | {"beam_size": settings.beam_size}
+    if settings.length_penalty is not None:
+        search["length_penalty"] = settings.length_penalty
     return evaluate(
         translator,
         held_out,

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from threading import Event as Flag
 from typing import Any
+
+import torch
 
 from regard import presets
 from regard.batches.gathering import Gathered, gathered
@@ -16,15 +18,25 @@ from regard.devices import device_for
 from regard.errors import SettingsError, TrainingError
 from regard.text.pairs import Columns, Languages
 from regard.training.adapting import own_tables
-from regard.training.advice import advise, suitable_vocabulary, warnings
+from regard.training.advice import Budget, advise, suitable_vocabulary, warnings
 from regard.training.command import command_line, tables_of
 from regard.training.distribution import own_card, processes, restarted
 from regard.training.events import Event, Journal, View
 from regard.training.finish import METRICS
 from regard.training.held_out import TEXTS
 from regard.training.lock import locked
+from regard.training.machine.estimate import Speeds
 from regard.training.recipe import DataSettings, Recipe, Tables, merged, parsed, put_together, read_file, with_paths
-from regard.training.resuming import changed, clear, has_begun, stored, write_preset, write_recipe
+from regard.training.resuming import (
+    changed,
+    choices_of,
+    clear,
+    has_begun,
+    has_restarted,
+    stored,
+    write_preset,
+    write_recipe,
+)
 from regard.training.run import run
 from regard.training.surroundings import Surroundings
 from regard.training.training_settings import TrainingSettings
@@ -85,7 +97,8 @@ def train(
     } | {"--resume": resume, "--changed-data": changed_data}
     chosen, folder, goes_on = own_card(device_for(device)), Path(out), resume or restarted()
     with processes(chosen) as team, locked(folder / "training") if team.first else nullcontext():
-        found = _recipe(folder, tables_of(data, options), preset, recipe, settings, goes_on) if team.first else None
+        asked = tables_of(data, options)
+        found = _recipe(folder, asked, preset, recipe, settings, goes_on, device=chosen) if team.first else None
         checked, reasons = team.share(found)
         with view(checked.training) if view and team.first else nullcontext() as watching:
             journal = Journal(folder / METRICS, watching, also_tell) if team.first else Journal(None, None)
@@ -96,7 +109,14 @@ def train(
 
 
 def _recipe(
-    folder: Path, options: Tables, preset: str, recipe: str | Path | None, settings: Sequence[str], goes_on: bool
+    folder: Path,
+    options: Tables,
+    preset: str,
+    recipe: str | Path | None,
+    settings: Sequence[str],
+    goes_on: bool,
+    *,
+    device: torch.device | None = None,
 ) -> tuple[Recipe, list[str]]:
     """The recipe of the run that goes on, or that of a new one, and the reasons for it; it is stored."""
     work, begun = folder / "training", has_begun(folder)
@@ -111,17 +131,25 @@ def _recipe(
     named = named if preset == "auto" else preset
     if begun:
         return changed(work, given, named, malformed), []
-    if goes_on and "files" not in given["data"]:
+    kept = {}
+    if goes_on and ("files" not in given["data"] or has_restarted(work)):  # the stored settings may be safer ones
+        kept = choices_of(work)
         named, given = stored(work, given, named)
-    preset, checked, reasons = _new(given, named, where=recipe, malformed=malformed)
+    preset, checked, reasons = _new(given, named, where=recipe, malformed=malformed, device=device)
     clear(folder, METRICS, f"training/{TEXTS}")
     write_recipe(work, checked)
-    write_preset(work, preset)
+    own = None if named or checked.data.adapt else merged(tables, from_options, options)
+    write_preset(work, preset, given=own, kept=kept)
     return checked, reasons
 
 
 def _new(
-    given: Tables, preset: str | None, *, where: str | Path | None, malformed: Sequence[str]
+    given: Tables,
+    preset: str | None,
+    *,
+    where: str | Path | None,
+    malformed: Sequence[str],
+    device: torch.device | None,
 ) -> tuple[str, Recipe, list[str]]:
     """The preset and the recipe of a new run, and the reasons for what was chosen."""
     _check_data(given.get("data", {}))
@@ -131,7 +159,11 @@ def _new(
     if preset is None:
         first = first | {"tokeniser": {}}  # another kind may be chosen, with other options
     checked = put_together([first, own, given], where=where, malformed=malformed)  # before the corpus is read
-    preset, chosen, reasons = _automatic(checked.data) if preset is None else _named(preset, given, checked)
+    if preset is None:
+        training = given.get("training", {})
+        preset, chosen, reasons = _automatic(checked.data, training, device or device_for(None))
+    else:
+        preset, chosen, reasons = _named(preset, given, checked)
     return preset, put_together([presets.load(preset).tables, chosen, own, given], where=where), reasons
 
 
@@ -144,8 +176,9 @@ def _check_data(data: dict[str, Any]) -> None:
         )
 
 
-def _automatic(data: DataSettings) -> tuple[str, Tables, list[str]]:
-    """The preset for these data, changes to it, and the reasons, as sentences."""
+def _automatic(data: DataSettings, training: Mapping[str, Any], device: torch.device) -> tuple[str, Tables, list[str]]:
+    """The preset for these data, this machine and the time that there is, changes to it, and the reasons."""
+    minutes, steps = training.get("minutes"), training.get("steps")
     if data.adapt:
         return (
             "adapt",
@@ -155,11 +188,15 @@ def _automatic(data: DataSettings) -> tuple[str, Tables, list[str]]:
     text = _gathered(data)
     source, target = text.statistics()
     languages = Languages(data.source, data.target)
-    advice = advise(text.pairs, source=source, target=target, languages=languages)
-    tables: Tables = {
-        "model": {"dropout": advice.dropout},
-        "tokeniser": advice.tokeniser.model_dump(mode="json", exclude_none=True),
-    }
+    advice = advise(
+        text.pairs,
+        source=source,
+        target=target,
+        languages=languages,
+        fast=device.type == "cuda",
+        budget=Budget(minutes, Speeds(device).tokens_per_second) if minutes else None,
+    )
+    tables = advice._replace(steps=steps).tables if steps else advice.tables
     return advice.preset, tables, [f"{reason[:1].upper()}{reason[1:]}." for reason in advice.reasons]
 
 

@@ -53,4 +53,4 @@ class ScoringSettings(Settings):
     tokenised: bool = False
     lowercase: bool = False
     beam_size: PositiveInt = 4
-    length_penalty: float = Field(default=0.6, ge=0)
+    length_penalty: float | None = Field(default=None, ge=0)  # None: the model's

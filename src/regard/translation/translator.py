@@ -126,6 +126,12 @@ class Translator:
         """What searches."""
         return self._engine
 
+    @property
+    def default_search(self) -> SearchSettings:
+        """How this model searches unless told otherwise: with the length penalty that its folder names, or 0.6."""
+        penalty = self.description.length_penalty
+        return SearchSettings() if penalty is None else SearchSettings(length_penalty=penalty)
+
     @overload
     def translate(  # type: ignore[overload-overlap]  # a text is not meant as its characters
         self,
@@ -183,7 +189,7 @@ class Translator:
         """
         given = {"beam_size": beam_size, "n_best": n_best, "length_penalty": length_penalty}
         chosen = {name: value for name, value in given.items() if value is not None}
-        settings = search or SearchSettings()
+        settings = search or self.default_search
         if chosen:
             settings = SearchSettings.read(settings.model_dump() | chosen, where="translate")
         texts = [text] if isinstance(text, str) else text
@@ -230,7 +236,7 @@ class Translator:
             for model in self.models:
                 aligning(model)
         asked = Asked(
-            search=self._within_positions(search or SearchSettings()),
+            search=self._within_positions(search or self.default_search),
             alignment=alignment,
             logprobs=logprobs,
             glossary=Glossary(glossary) if glossary else None,
@@ -276,7 +282,9 @@ class Translator:
                 device=self.device,
                 engine=self.engine,
                 off=heads_named(self.model, without),
-                search=self._within_positions(SearchSettings.read({"beam_size": beam_size}, where="look")),
+                search=self._within_positions(
+                    SearchSettings.read(self.default_search.model_dump() | {"beam_size": beam_size}, where="look")
+                ),
                 name=self.name,
                 languages=self.languages,
             )

@@ -15,7 +15,7 @@ import torch
 
 from regard import presets
 from regard.devices import device_for
-from regard.text.inspection.statistics import SideStatistics
+from regard.tokens.tokeniser_settings import TokeniserSettings
 from regard.training.advice import Advice
 from regard.training.machine.precision import Precision, precision_for
 
@@ -26,7 +26,6 @@ _BYTES_A_PARAMETER = 16  # the weight, its gradient and Adam's two means, in flo
 _PROGRAM = 400 << 20  # Python and torch themselves
 _ENOUGH_SECONDS = 0.5
 _ROWS = 8192  # of the product that is measured: tokens
-_LONGEST_WORD = 20  # in characters, on the average; beyond it, a script has no spaces
 
 
 class Estimate(NamedTuple):
@@ -46,53 +45,50 @@ class Estimate(NamedTuple):
         return self._asdict() | rounded
 
 
-def estimate(advice: Advice, *, source: SideStatistics, target: SideStatistics) -> Estimate:
+class Speeds:
+    """How fast a device trains models of the presets' sizes; each is measured once."""
+
+    def __init__(self, device: torch.device) -> None:
+        self.device, self.precision = device, precision_for(device, "auto")
+        self._measured: dict[str, float] = {}
+
+    def operations(self, preset: str) -> float:
+        """Floating-point operations a second in the products of this preset."""
+        if preset not in self._measured:
+            model = presets.load(preset).model
+            self._measured[preset] = _speed(model["d_model"], model["d_ff"], self.device, self.precision)
+        return self._measured[preset]
+
+    def tokens_per_second(self, preset: str, tokeniser: TokeniserSettings) -> float:
+        """Target tokens that are trained on in a second."""
+        efficiency = _EFFICIENCY_IN_BF16 if self.precision.name == "bf16" else _EFFICIENCY
+        return self.operations(preset) * efficiency / (_parameters(preset, tokeniser) * _OPERATIONS)
+
+
+def estimate(advice: Advice, speeds: Speeds | None = None) -> Estimate:
     """What the training that is advised will need on this machine."""
-    preset = presets.load(advice.preset)
-    device = device_for(None)
-    precision = precision_for(device, "auto")
-    parameters = _parameters(advice, preset.model)
-    steps, batch = preset.training["steps"], preset.training["batch_tokens"]
-    speed = _speed(preset.model["d_model"], preset.model["d_ff"], device, precision)
-    tokens = max(tokens_of(source, advice, target=False), tokens_of(target, advice, target=True))
-    efficiency = _EFFICIENCY_IN_BF16 if precision.name == "bf16" else _EFFICIENCY
+    speeds = speeds or Speeds(device_for(None))
+    model, in_bf16 = presets.load(advice.preset).model, speeds.precision.name == "bf16"
+    parameters = _parameters(advice.preset, advice.tokeniser)
+    work = advice.expected_steps * advice.batch_tokens
     return Estimate(
         parameters=parameters,
-        memory=memory(preset.model, parameters, batch, advice.vocabulary, in_bf16=precision.name == "bf16"),
-        steps=steps,
-        epochs=steps * batch / max(1.0, tokens),
-        seconds=steps * batch * parameters * _OPERATIONS / (speed * efficiency),
-        device=device.type,
-        speed=speed,
+        memory=memory(model, parameters, advice.batch_tokens, advice.vocabulary, in_bf16=in_bf16),
+        steps=advice.expected_steps,
+        epochs=work / max(1.0, advice.tokens),
+        seconds=work / speeds.tokens_per_second(advice.preset, advice.tokeniser),
+        device=speeds.device.type,
+        speed=speeds.operations(advice.preset),
     )
 
 
-def tokens_of(side: SideStatistics, advice: Advice, *, target: bool) -> float:
-    """About how many tokens a side will have, the end token of each text included."""
-    parts = advice.tokeniser.sides()
-    kind = parts[-1 if target else 0].kind
-    texts = side.characters.counts.total()
-    if kind == "words":
-        return side.words.total + texts
-    if kind == "characters":
-        return side.characters.total + texts
-    return side.characters.total / _characters_a_token(advice.vocabulary, side) + texts
-
-
-def _characters_a_token(vocabulary: int, side: SideStatistics) -> float:
-    """Larger vocabularies have longer subwords: a share of a word, as measured for English and German."""
-    word = side.characters.total / max(1, side.words.total)
-    shares = {2_000: 0.52, 4_000: 0.6, 8_000: 0.68, 16_000: 0.72, 32_000: 0.78}
-    return word * shares.get(vocabulary, 0.7) if word < _LONGEST_WORD else 1.5
-
-
-def _parameters(advice: Advice, model: dict[str, Any]) -> int:
+def _parameters(preset: str, tokeniser: TokeniserSettings) -> int:
     from regard import models
 
-    sides = advice.tokeniser.sides()
+    sides = tokeniser.sides()
     sizes = {"source": sides[0].vocabulary, "target": sides[-1].vocabulary}
-    table = models.sized(model, sizes, separate=len(sides) > 1)
-    settings = models.read_settings(table, where=f"preset {advice.preset!r}")
+    table = models.sized(presets.load(preset).model, sizes, separate=len(sides) > 1)
+    settings = models.read_settings(table, where=f"preset {preset!r}")
     with torch.device("meta"):
         built = models.build(table["architecture"], settings)
     return sum(parameter.numel() for parameter in built.parameters())

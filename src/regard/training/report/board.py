@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from regard.errors import TrainingError
-from regard.training.events import Event, Preparing, Said, Saved, Stepped, Validated
+from regard.training.events import Event, Planned, Preparing, Restarted, Said, Saved, Stepped, Validated
 
 _STEPPED = ("loss", "perplexity", "rate", "gradient", "tokens_per_second", "memory", "epoch", "skipped")
 
@@ -29,9 +29,9 @@ class _Writing:
         self.step = 0
 
     def __call__(self, event: Event) -> None:
-        if isinstance(event, Preparing):
+        if isinstance(event, Preparing | Planned):
             return
-        if isinstance(event, Said):
+        if isinstance(event, Said | Restarted):
             self.writer.add_text("messages", event.message, self.step)
             return
         self.step = event.step
@@ -44,7 +44,8 @@ class _Writing:
             self.writer.flush()
 
     def _validated(self, event: Validated) -> None:
-        scalars = {"loss": event.loss, "perplexity": event.perplexity, **event.scores}
+        worth = {} if event.source_worth is None else {"source_worth": event.source_worth}
+        scalars = {"loss": event.loss, "perplexity": event.perplexity, **worth, **event.scores}
         for name, value in scalars.items():
             self.writer.add_scalar(f"validation/{name}", value, event.step)
         for number, (source, reference, translation) in enumerate(event.samples, start=1):

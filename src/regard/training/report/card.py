@@ -15,7 +15,16 @@ from regard.training.report.summary import Summary
 LICENCE = "**Fill in: the licence of the training data.** Regard does not know it, nor what it permits."
 
 _SPECIAL = re.compile(r"([\\`*_\[\]<>|#~$&])")
-_SCORES = {"loss": ("loss ↓", 3), "perplexity": ("perplexity ↓", 2)}
+_SCORES = {
+    "loss": ("loss ↓", 3),
+    "perplexity": ("perplexity ↓", 2),
+    "source_worth": ("source's worth ↑", 2),
+    "length_ratio": ("length", 3),
+}
+WORTH = (
+    "Source's worth: how many nats a token the loss rises if the sources are exchanged between sentences. A model "
+    "whose source is worth nothing ignores it and does not translate."
+)
 _TRAINING = (
     ("tokeniser", "kind", "tokens"),
     ("model", "encoder_layers", "encoder layers"),
@@ -89,8 +98,21 @@ def _scores(summary: Summary, *, best: bool) -> str:
         "Averaged: the mean of the weights of the last checkpoints. Best: the checkpoint with the lowest validation "
         "loss. Compare scores only on the same sentences and with the same signature."
     )
+    if "source_worth" in names:
+        explained += f" {WORTH}"
+    if summary.search:
+        explained += f" {_search(summary)}"
     return "\n\n".join(
         part for part in (_text(summary.validation), _table(["weights", *titles], rows), explained, signatures) if part
+    )
+
+
+def _search(summary: Summary) -> str:
+    """The length penalty that was chosen, as a sentence."""
+    penalty = summary.search.get("length_penalty")
+    return (
+        f"The length penalty of this model is {penalty:g}, chosen on the held-out pairs; --length-penalty overrides "
+        "it. Length: words of the translations for each word of the references."
     )
 
 

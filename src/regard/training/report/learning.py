@@ -49,6 +49,13 @@ def _plots(events: Events) -> list[_Plot]:
             logarithmic=True,
         ),
         _Plot(
+            "The source's worth",
+            "How many nats a token the validation loss rises if the sources are exchanged between sentences. Near "
+            "zero, the model ignores its source.",
+            [("worth", series(events, "validated", "source_worth"), _COLOURS["validation"], True)],
+            from_zero=True,
+        ),
+        _Plot(
             "Validation scores",
             "Scores of a few held-out pairs, translated by greedy search; the final scores differ.",
             [
@@ -99,11 +106,11 @@ def _table(events: Events) -> str:
         return ""
     heads = "".join(
         f'<th scope="col">{escape(title)}</th>'
-        for title in ("step", "loss", "perplexity", *map(figures.metric_title, names))
+        for title in ("step", "loss", "perplexity", "source's worth", *map(figures.metric_title, names))
     )
     rows = "".join(
         f'<tr><th scope="row">{figures.count(look.get("step"))}</th><td>{figures.value(look.get("loss"))}</td>'
-        f"<td>{figures.perplexity(look.get('perplexity'))}</td>"
+        f"<td>{figures.perplexity(look.get('perplexity'))}</td><td>{_optional(look.get('source_worth'), 2)}</td>"
         + "".join(f"<td>{_optional((look.get('scores') or {}).get(name))}</td>" for name in names)
         + "</tr>"
         for look in looks
@@ -115,5 +122,5 @@ def _table(events: Events) -> str:
     )
 
 
-def _optional(value: float | None) -> str:
-    return "" if value is None else figures.value(value, 1)
+def _optional(value: float | None, digits: int = 1) -> str:
+    return "" if value is None else figures.value(value, digits)

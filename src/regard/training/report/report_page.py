@@ -27,7 +27,10 @@ WEIGHTS = {
 _ABOUT = {
     "loss": ("Loss", "lower is better"),
     "perplexity": ("Perplexity", "lower is better"),
+    "source_worth": ("Source's worth", "nats a token, higher is better"),
+    "length_ratio": ("Length", "of the translations, relative to the references"),
 }
+_DIGITS = {"loss": 3, "source_worth": 2, "length_ratio": 3}
 _TABLES = {
     "data": "Training data",
     "cleaning": "Which pairs to keep",
@@ -44,6 +47,9 @@ rather than memorised.</p>
 <p><b>Loss</b> is the number that training reduces: how improbable the model finds the correct next token.
 <b>Perplexity</b> expresses the same as a number of choices: at 5, the model is as uncertain as if it chose among 5
 equally likely tokens.</p>
+<p><b>The source's worth</b> is how many nats (units of the loss) a token the loss rises if the sources are exchanged
+between sentences. A good translator loses several; a model that ignores its source loses nothing, and does not
+translate, however fluent it sounds.</p>
 <p><b>BLEU</b> and <b>chrF</b> compare whole translations with the reference, by words and by characters. 100 means
 identical to the reference, which even a good human translator does not reach. Compare scores only on the same
 sentences and with the same signature.</p>
@@ -110,6 +116,8 @@ def _in_short(summary: Summary) -> str:
     ]
     if "perplexity" in averaged:
         tiles.append((figures.perplexity(averaged["perplexity"]), "perplexity", "on held-out pairs"))
+    if "source_worth" in averaged:
+        tiles.append((figures.value(averaged["source_worth"], 2), "nats a token", "the worth of the source"))
     speed = f"{summary.tokens / summary.seconds:,.0f} per second" if summary.seconds > 0 else ""
     tiles += [
         (figures.count(summary.steps), "steps", ""),
@@ -147,12 +155,15 @@ def _scores(summary: Summary) -> str:
         + "</tr>"
         for weights, scores in summary.scores.items()
     )
+    penalty = summary.search.get("length_penalty")
+    chosen = f"The length penalty of this model, chosen on these pairs, is {penalty:g}." if penalty is not None else ""
     signatures = "".join(
         f"<dt>{escape(figures.metric_title(name))}</dt><dd><code>{escape(signature)}</code></dd>"
         for name, signature in summary.signatures.items()
     )
     return (
         f"{_paragraph(summary.validation)}{_wide('Scores', f'<thead><tr><td></td>{heads}</tr></thead>', rows)}"
+        f"{_paragraph(chosen)}"
         f'<h3>Signatures</h3><dl class="signatures">{signatures}</dl>'
     )
 
@@ -173,7 +184,7 @@ def _score(name: str, value: Any) -> str:
         return ""
     if name == "perplexity":
         return figures.perplexity(value)
-    return figures.value(value, 3 if name == "loss" else 1)
+    return figures.value(value, _DIGITS.get(name, 1))
 
 
 def _wide(label: str, head: str, rows: str) -> str:

@@ -26,3 +26,4 @@ class Summary(NamedTuple):
     scores: dict[str, dict[str, float]]  # averaged, best -> loss, perplexity, bleu, chrf on the held-out pairs
     signatures: dict[str, str]  # of the metrics
     samples: list[tuple[str, str, str]]  # source, reference, translation
+    search: dict[str, float] = {}  # what was chosen on the held-out pairs: length_penalty  # noqa: RUF012
