@@ -1,4 +1,4 @@
-"""`regard train`: sentence pairs in, a finished model folder out."""
+"""`regard train`: sentence pairs or other text in, a finished model folder out."""
 
 from __future__ import annotations
 
@@ -16,7 +16,10 @@ from regard.cli.options import Columns, Device, Format
 
 def command(
     out: Annotated[Path, typer.Option(help="The model folder to write.")],
-    data: Annotated[list[str] | None, typer.Argument(help="Sentence pairs: files, folders, patterns or stems.")] = None,
+    data: Annotated[list[str] | None, typer.Argument(help="Sentence pairs: files, folders, patterns or stems; text files for other tasks.")] = None,
+    task: Annotated[
+        str | None, typer.Option(help="translation (default), language, masked, denoising, classes or tags.")
+    ] = None,
     source: Annotated[str | None, typer.Option(help="Source language, such as en.")] = None,
     target: Annotated[str | None, typer.Option(help="Target language, such as de.")] = None,
     preset: Annotated[str, typer.Option(help="auto, tiny, small, base, big, or another of: regard presets.")] = "auto",
@@ -27,6 +30,9 @@ def command(
     old: Annotated[list[Path] | None, typer.Option(help="With --from: the model's old data, to mix in.")] = None,
     format_: Format = None,
     columns: Columns = None,
+    documents: Annotated[
+        str | None, typer.Option(help="Plain text: one document in lines, paragraphs or files (default: auto).")
+    ] = None,
     skip_bad: Annotated[bool, typer.Option("--skip-bad", help="Skip bad lines and count them.")] = False,
     steps: Annotated[int | None, typer.Option(help="Number of training steps.")] = None,
     minutes: Annotated[float | None, typer.Option(help="Time limit in minutes.")] = None,
@@ -37,7 +43,7 @@ def command(
     changed_data: Annotated[bool, typer.Option("--changed-data", help="Resume even if the data changed.")] = False,
     tensorboard: Annotated[bool, typer.Option("--tensorboard", help="Also write logs for TensorBoard.")] = False,
 ) -> None:
-    """Train a model on sentence pairs. Stop a run with Ctrl-C and continue it with --resume."""
+    """Train a model on sentence pairs, or on other text with --task. Stop a run with Ctrl-C and continue it with --resume."""
     from regard.cli import live
     from regard.cli.columns import columns_of
     from regard.training.report.board import board
@@ -48,6 +54,8 @@ def command(
     signals = _stop_on_signals(stop, console)
     finished = train(
         *(data or ()),
+        task=task,
+        documents=documents,
         source=source,
         target=target,
         out=out,

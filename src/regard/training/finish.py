@@ -10,7 +10,7 @@ import torch
 from safetensors.torch import load_file
 from torch import Tensor
 
-from regard import metrics, modelfolder, models
+from regard import modelfolder, models, tasks
 from regard.models.protocols import Model
 from regard.search import SearchSettings
 from regard.settings import Settings
@@ -25,6 +25,7 @@ from regard.training.report.report_page import write_report
 from regard.training.report.summary import Summary
 from regard.training.surroundings import Surroundings
 from regard.training.validation import Validation
+from regard.training.work import Work
 from regard.version import __version__
 
 METRICS, REPORT, BEST = "metrics.jsonl", "report.html", "best"
@@ -46,18 +47,18 @@ class Finished(NamedTuple):
     corpora: Corpora
 
 
-def finish(done: Finished, *, reasons: list[str], precision: str) -> None:
+def finish(done: Finished, work: Work, *, reasons: list[str], precision: str) -> None:
     """Writes both model folders and the report."""
     say, trainer = done.around.journal.say, done.trainer
     files = trainer.checkpoints.last(done.recipe.training.averaged_checkpoints, say)
     averaged = mean_of(files) if files else trainer.weights()
-    say(f"The final weights are the mean of {len(files)} checkpoints. Translating {_count(done)} sentences.")
+    say(f"The final weights are the mean of {len(files)} checkpoints. Scoring {_count(done):,} held-out {work.unit}.")
     best = trainer.checkpoints.best(say)
     scores: dict[str, dict[str, float]] = {}
     if best:
         scores["best"], _ = _scored(done, load_file(best[1]))
     scores["averaged"], samples = _scored(done, averaged)
-    summary = _summary(done, scores, samples, reasons, precision)
+    summary = _summary(done, work, scores, samples, reasons, precision)
     if best:
         _save(done, load_file(best[1]), done.around.out / BEST, summary)
     _save(done, averaged, done.around.out, summary)
@@ -78,6 +79,13 @@ def _scored(done: Finished, weights: Mapping[str, Tensor]) -> tuple[dict[str, fl
     return {"loss": loss, "perplexity": perplexity(likelihood), **scores}, samples
 
 
+def _vocabularies(done: Finished, work: Work) -> dict[str, int]:
+    """Of both sides, or of the one that there is."""
+    if len(tasks.task(work.task).streams) == 1:
+        return {"text": done.tokenisers.source.size}
+    return {"source": done.tokenisers.source.size, "target": done.tokenisers.target.size}
+
+
 def _count(done: Finished) -> int:
     return min(done.recipe.validation.pairs, len(done.validation.held_out))
 
@@ -95,6 +103,7 @@ def _save(done: Finished, weights: Mapping[str, Tensor], folder: Path, summary: 
         training={"tokenisers": done.tokenisers.hash, **{key: getattr(summary, key) for key in _DESCRIBED}},
         scores={**summary.scores, "signatures": summary.signatures},
         tokeniser=done.tokenisers.files(),
+        task=summary.task,
         card=card(summary, best=folder.name == BEST and folder != done.around.out),
         beside_others=folder == done.around.out or _holds_something_else(folder),
     )
@@ -106,6 +115,7 @@ def _holds_something_else(folder: Path) -> bool:
 
 def _summary(
     done: Finished,
+    work: Work,
     scores: dict[str, dict[str, float]],
     samples: list[tuple[str, str, str]],
     reasons: list[str],
@@ -115,17 +125,15 @@ def _summary(
     counts = ("kept", "dropped", "changed", "bad", "passed_over", "summary")
     device = done.around.device
     named = torch.cuda.get_device_name(device) if device.type == "cuda" else "CPU"
-    references = [[reference] for reference in done.validation.held_out.references[:1]]
-    signatures = metrics.count(["bleu", "chrf"], [""], references)
     return Summary(
         name=done.around.out.name,
-        languages={"source": done.recipe.data.source, "target": done.recipe.data.target},
+        languages=work.languages(done.recipe.data),
         architecture=done.architecture,
         parameters=sum(parameter.numel() for parameter in done.model.parameters()),
         recipe=done.recipe.table(),
         reasons=reasons,
         corpus={key: description[key] for key in counts if key in description},
-        vocabulary={"source": done.tokenisers.source.size, "target": done.tokenisers.target.size},
+        vocabulary=_vocabularies(done, work),
         validation=done.corpora.validation,
         steps=done.trainer.progress.step,
         tokens=done.trainer.progress.tokens,
@@ -134,6 +142,7 @@ def _summary(
         command=done.around.command,
         events=read_journal(done.around.out / METRICS),
         scores=scores,
-        signatures={counted.name: counted.signature for counted in signatures},
+        signatures=work.signatures(),
         samples=samples,
+        task=work.task,
     )

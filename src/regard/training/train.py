@@ -6,28 +6,25 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from threading import Event as Flag
-from typing import Any
 
-from regard import presets
-from regard.batches.gathering import Gathered, gathered
-from regard.batches.preparation import Source
-from regard.caches import cache_folder
+from regard import presets, tasks
 from regard.devices import device_for
-from regard.errors import SettingsError, TrainingError
-from regard.text.pairs import Languages
+from regard.errors import TrainingError
+from regard.modelfolder import DEFAULT_TASK
 from regard.training.adapting import own_tables
-from regard.training.advice import advise, suitable_vocabulary, warnings
+from regard.training.advice import warnings
 from regard.training.command import command_line, tables_of
 from regard.training.distribution import own_card, processes, restarted
 from regard.training.events import Event, Journal, View
 from regard.training.finish import METRICS
 from regard.training.held_out import TEXTS
 from regard.training.lock import locked
-from regard.training.recipe import DataSettings, Recipe, Tables, merged, parsed, put_together, read_file, with_paths
+from regard.training.recipe import Recipe, Tables, merged, parsed, put_together, read_file, with_paths
 from regard.training.resuming import changed, clear, has_begun, stored, write_preset, write_recipe
 from regard.training.run import run
 from regard.training.surroundings import Surroundings
 from regard.training.training_settings import TrainingSettings
+from regard.training.work import work
 
 Watch = Callable[[TrainingSettings], AbstractContextManager[View]]
 """Makes the view of a run, once its settings are known."""
@@ -46,6 +43,8 @@ def train(
     columns: tuple[int, int] | None = None,
     skip_bad: bool = False,
     from_model: str | Path | None = None,
+    task: str | None = None,
+    documents: str | None = None,
     old: Sequence[str | Path] = (),
     steps: int | None = None,
     minutes: float | None = None,
@@ -58,11 +57,13 @@ def train(
     also_tell: Callable[[Event], None] | None = None,
     stop: Flag | None = None,
 ) -> bool:
-    """Trains a model on sentence pairs; True when `out` is a finished model folder, False where `stop` was set before.
+    """Trains a model on sentence pairs, or on other text for another task; True when `out` is a finished model folder, False where `stop` was set before.
 
     docs/training.md explains each parameter; they are the options of `regard train`.
     """
     options = {
+        "--task": task,
+        "--documents": documents,
         "--source": source,
         "--target": target,
         "--out": out,
@@ -99,7 +100,7 @@ def _recipe(
     folder: Path, options: Tables, preset: str, recipe: str | Path | None, settings: Sequence[str], goes_on: bool
 ) -> tuple[Recipe, list[str]]:
     """The recipe of the run that goes on, or that of a new one, and the reasons for it; it is stored."""
-    work, begun = folder / "training", has_begun(folder)
+    inside, begun = folder / "training", has_begun(folder)
     if begun and not goes_on:
         raise TrainingError(
             f"{folder}: this folder already contains a training run.\n"
@@ -110,13 +111,13 @@ def _recipe(
     given = merged(with_paths(tables, options["data"]), from_options, options)
     named = named if preset == "auto" else preset
     if begun:
-        return changed(work, given, named, malformed), []
+        return changed(inside, given, named, malformed), []
     if goes_on and "files" not in given["data"]:
-        named, given = stored(work, given, named)
+        named, given = stored(inside, given, named)
     preset, checked, reasons = _new(given, named, where=recipe, malformed=malformed)
     clear(folder, METRICS, f"training/{TEXTS}")
-    write_recipe(work, checked)
-    write_preset(work, preset)
+    write_recipe(inside, checked)
+    write_preset(inside, preset)
     return checked, reasons
 
 
@@ -124,64 +125,13 @@ def _new(
     given: Tables, preset: str | None, *, where: str | Path | None, malformed: Sequence[str]
 ) -> tuple[str, Recipe, list[str]]:
     """The preset and the recipe of a new run, and the reasons for what was chosen."""
-    _check_data(given.get("data", {}))
+    found = work(given.get("data", {}).get("task", DEFAULT_TASK))
+    found.check(given.get("data", {}))
     where = str(where or f"preset {preset or 'auto'!r} and options")
-    own = own_tables(given["data"]["adapt"], given) if given["data"].get("adapt") else {}
-    first = presets.load(preset or "base").tables
+    own = own_tables(given["data"]["adapt"], given, task=found.task) if given["data"].get("adapt") else {}
+    first = presets.load(preset or tasks.task(found.task).preset or "base").tables
     if preset is None:
         first = first | {"tokeniser": {}}  # another kind may be chosen, with other options
     checked = put_together([first, own, given], where=where, malformed=malformed)  # before the corpus is read
-    preset, chosen, reasons = _automatic(checked.data) if preset is None else _named(preset, given, checked)
+    preset, chosen, reasons = found.advise(checked.data) if preset is None else found.fit(preset, given, checked)
     return preset, put_together([presets.load(preset).tables, chosen, own, given], where=where), reasons
-
-
-def _check_data(data: dict[str, Any]) -> None:
-    missing = [name for name in ("files", "source", "target") if not data.get(name)]
-    if missing:
-        raise SettingsError(
-            f"the training data are incomplete: {', '.join(missing)} missing.\n"
-            "  Give files of sentence pairs, --source and --target, or a recipe with a [data] table."
-        )
-
-
-def _automatic(data: DataSettings) -> tuple[str, Tables, list[str]]:
-    """The preset for these data, changes to it, and the reasons, as sentences."""
-    if data.adapt:
-        return (
-            "adapt",
-            {},
-            [f"Adapting the model {data.adapt}: a low, constant learning rate, with its own tokeniser and size."],
-        )
-    text = _gathered(data)
-    source, target = text.statistics()
-    languages = Languages(data.source, data.target)
-    advice = advise(text.pairs, source=source, target=target, languages=languages)
-    tables: Tables = {
-        "model": {"dropout": advice.dropout},
-        "tokeniser": advice.tokeniser.model_dump(mode="json", exclude_none=True),
-    }
-    return advice.preset, tables, [f"{reason[:1].upper()}{reason[1:]}." for reason in advice.reasons]
-
-
-def _named(preset: str, given: Tables, checked: Recipe) -> tuple[str, Tables, list[str]]:
-    """The preset that was named, with a vocabulary that suits the corpus unless the tokeniser was chosen."""
-    if checked.data.adapt or {"kind", "vocabulary"} & given.get("tokeniser", {}).keys():
-        return preset, {}, []
-    suitable = suitable_vocabulary(_gathered(checked.data).pairs, checked.tokeniser.vocabulary)
-    if suitable is None:
-        return preset, {}, []
-    vocabulary, reason = suitable
-    return preset, {"tokeniser": {"vocabulary": vocabulary}}, [f"{reason}."]
-
-
-def _gathered(data: DataSettings) -> Gathered:
-    """The text, read once for all that follows."""
-    source = Source(
-        data=data.files,
-        source=data.source,
-        target=data.target,
-        format=data.format,
-        columns=data.columns,
-        skip_bad=data.skip_bad,
-    )
-    return gathered(source, cache_folder())

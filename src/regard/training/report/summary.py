@@ -26,3 +26,4 @@ class Summary(NamedTuple):
     scores: dict[str, dict[str, float]]  # averaged, best -> loss, perplexity, bleu, chrf on the held-out pairs
     signatures: dict[str, str]  # of the metrics
     samples: list[tuple[str, str, str]]  # source, reference, translation
+    task: str = "translation"
