@@ -1,7 +1,6 @@
 """Plain text as documents: one a line, separated by blank lines, or one a file.
 
-Each line is brought into its normal form. A line break within a document becomes one character, `BREAK`, since
-tokenisers know no line breaks: `in_one_line` puts it in, `in_lines` takes it out.
+Each line is brought into its normal form. Line breaks within a document stay; `tokens/lines.py` gives them an id.
 """
 
 from __future__ import annotations
@@ -15,13 +14,11 @@ from regard.text.bad_input import BadInput
 from regard.text.files import bare_name, lines
 from regard.text.normalisation import normalise
 
-BREAK = "␤"  # U+2424, the symbol for a new line
-
 How = Literal["auto", "lines", "paragraphs", "files"]
 
 
 class Document(NamedTuple):
-    """A document in one line, and where it begins."""
+    """A document, and where it begins."""
 
     text: str
     path: Path
@@ -51,22 +48,7 @@ def documents(names: Sequence[str | Path], *, how: How = "auto", bad: BadInput |
     for path in text_files(names):
         chosen = _how(path) if how == "auto" else how
         for first, block in _blocks(path, chosen, bad):
-            yield Document(BREAK.join(block), path, first)
-
-
-def in_one_line(text: str) -> str:
-    """Any text with `BREAK` for its line breaks, each line in normal form; an empty one for an empty text."""
-    return BREAK.join(normalise(line) for line in text.split("\n"))
-
-
-def in_lines(text: str) -> str:
-    """The text with its line breaks back; spaces around them go."""
-    return "\n".join(line.strip(" ") for line in text.split(BREAK)) if BREAK in text else text
-
-
-def apart(text: str) -> str:
-    """The text with spaces around every `BREAK`, so that it is a word of its own."""
-    return " ".join(text.replace(BREAK, f" {BREAK} ").split(" ")).strip(" ").replace("  ", " ")
+            yield Document("\n".join(block), path, first)
 
 
 def _how(path: Path) -> How:

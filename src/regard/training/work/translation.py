@@ -211,3 +211,6 @@ def _gathered(data: DataSettings) -> Gathered:
         skip_bad=data.skip_bad,
     )
     return gathered(source, cache_folder())
+
+
+WORK = Translating()
