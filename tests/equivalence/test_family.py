@@ -64,7 +64,9 @@ def regards_gpt2(theirs: Any) -> Any:
             for name, tensor in pieces.items():
                 found[f"stack.layers.{layer}.self_attention.{name}.{part}"] = tensor.t()
             for ours_name, name in {"inner": "c_fc", "outer": "c_proj"}.items():
-                found[f"stack.layers.{layer}.feed_forward.{ours_name}.{part}"] = state[f"h.{layer}.mlp.{name}.{part}"].t()
+                found[f"stack.layers.{layer}.feed_forward.{ours_name}.{part}"] = state[
+                    f"h.{layer}.mlp.{name}.{part}"
+                ].t()
             for ours_name, name in {"self_attention": "ln_1", "feed_forward": "ln_2"}.items():
                 found[f"stack.layers.{layer}.{ours_name}_residual.norm.{part}"] = state[f"h.{layer}.{name}.{part}"]
     return _filled(ours, found)
@@ -136,9 +138,7 @@ def test_an_encoder_with_the_weights_of_bert_gives_its_logits(dtype: torch.dtype
     found = ours(masked.batch_of(rows))
     for row, number, text in ((0, 1, TEXTS[0]), (0, 2, TEXTS[1]), (1, 1, TEXTS[2])):
         expected = theirs(torch.tensor([text])).logits[0]
-        torch.testing.assert_close(
-            found[row][rows.segments[row] == number], expected, rtol=tolerance, atol=tolerance
-        )
+        torch.testing.assert_close(found[row][rows.segments[row] == number], expected, rtol=tolerance, atol=tolerance)
 
 
 @pytest.mark.parametrize("positions", ["learned", "rotary", "interleaved"])

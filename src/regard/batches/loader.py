@@ -258,9 +258,7 @@ def _make_ahead(
         put(error)
 
 
-def _streams(
-    corpus: StoredCorpus, pairs: Numbers, rows: Numbers, *, count: int, length: int
-) -> dict[str, Rows]:
+def _streams(corpus: StoredCorpus, pairs: Numbers, rows: Numbers, *, count: int, length: int) -> dict[str, Rows]:
     return {name: _rows(stream, pairs, rows, count=count, length=length) for name, stream in corpus.streams.items()}
 
 

@@ -37,9 +37,15 @@ def command(
     ] = None,
     device: Device = None,
     engine: Engine = "auto",
+    documents: Annotated[
+        str, typer.Option(help="Language models: one document in lines, paragraphs or files (default: auto).")
+    ] = "auto",
+    page: Annotated[Path | None, typer.Option(help="Classifiers and taggers: write a page of wrong labels.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
     """Evaluate a model: scores with their signatures, perplexity, lengths and speed.
+
+    A language model gets its perplexity by token, word and byte; a classifier or tagger accuracy and F1.
 
     The test set is a file of sentence pairs in any format, or a file of sources with its references in --reference.
     """
@@ -47,11 +53,15 @@ def command(
     from regard.errors import SettingsError
     from regard.evaluation.evaluate import evaluate
     from regard.evaluation.reading import read_test, write_translations
+    from regard.family.opening import TRANSLATION, task_of
     from regard.metrics import Options
     from regard.search import SearchSettings
     from regard.text.pairs import Languages
     from regard.translation.translator import load
 
+    if task_of(model) != TRANSLATION:
+        _other_task(model, test, documents, columns_of(columns), device, page, save_translations, as_json=as_json)
+        return
     search = SearchSettings.read({"beam_size": beam_size, "length_penalty": length_penalty}, where="options")
     translator = load(model, device=device, engine=engine)
     known = translator.languages
@@ -74,6 +84,49 @@ def command(
         print_json(found.table())
     else:
         _show(Console(highlight=False), found)
+
+
+def _other_task(
+    model: Path,
+    test: Path,
+    documents: str,
+    columns: tuple[int, int] | None,
+    device: str | None,
+    page: Path | None,
+    save: Path | None,
+    *,
+    as_json: bool,
+) -> None:
+    """A language model, a masked model, a classifier or a tagger."""
+    from regard.errors import SettingsError
+    from regard.evaluation.confusion_page import write_confusion
+    from regard.evaluation.other_tasks import measure
+    from regard.evaluation.reading import write_translations
+
+    if documents not in ("auto", "lines", "paragraphs", "files"):
+        raise SettingsError(f"--documents {documents}: expected auto, lines, paragraphs or files.")
+    found = measure(model, test, device=device, how=documents, columns=columns)  # type: ignore[arg-type]
+    if save:
+        write_translations(save, found.predicted)
+    if page and found.labels:
+        write_confusion(page, found)
+    if as_json:
+        print_json(found.table())
+        return
+    console = Console(highlight=False)
+    console.print(Text(f"{model} on {test}, {found.examples:,} examples\n", style="bold"), soft_wrap=True)
+    scores = Table("metric", "score", box=None, pad_edge=False)
+    for name, value in found.scores.items():
+        scores.add_row(name.replace("_", " "), f"{value:.4f}" if value < 10 else f"{value:.2f}")
+    console.print(scores)
+    if found.labels:
+        table = Table("label", "precision", "recall", "F1", "count", box=None, pad_edge=False)
+        for label, row in found.details.items():
+            table.add_row(
+                Text(label), *(f"{row[key]:.2f}" for key in ("precision", "recall", "f1")), f"{row['there']:,}"
+            )
+        console.print()
+        console.print(table)
 
 
 def _show(console: Console, found: Evaluation) -> None:

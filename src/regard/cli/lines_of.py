@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import batched
+from itertools import islice
 from pathlib import Path
 
 _WINDOW = 512
@@ -19,6 +19,7 @@ def line_windows(texts: Sequence[str], files: Sequence[Path]) -> Iterator[list[s
         yield list(texts)
     for path in files:
         found = (line or "" for line in lines(path, BadInput()))
-        yield from (list(window) for window in batched(found, _WINDOW))
+        while window := list(islice(found, _WINDOW)):
+            yield window
     if not texts and not files:
         yield from windows()

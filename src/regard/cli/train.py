@@ -16,7 +16,10 @@ from regard.cli.options import Columns, Device, Format
 
 def command(
     out: Annotated[Path, typer.Option(help="The model folder to write.")],
-    data: Annotated[list[str] | None, typer.Argument(help="Sentence pairs: files, folders, patterns or stems; text files for other tasks.")] = None,
+    data: Annotated[
+        list[str] | None,
+        typer.Argument(help="Sentence pairs: files, folders, patterns or stems; text files for other tasks."),
+    ] = None,
     task: Annotated[
         str | None, typer.Option(help="translation (default), language, masked, denoising, classes or tags.")
     ] = None,

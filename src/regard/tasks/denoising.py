@@ -52,7 +52,7 @@ class Noise:
         """A text without some spans, and these; both closed by the end. Neither is longer than the text."""
         ids = ids[:-1] if len(ids) and ids[-1] == self.end else ids
         noise = max(1, round(len(ids) * SHARE))
-        if len(ids) < 2:  # noqa: PLR2004  nothing would be left to read
+        if len(ids) < 2:
             return [*ids.tolist(), self.end], [self.end]
         spans = max(1, min(round(noise / SPAN), len(self.sentinels), len(ids) - noise))
         cut, kept = _parts(noise, spans, draw), _parts(len(ids) - noise, spans, draw)

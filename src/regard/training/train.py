@@ -132,6 +132,15 @@ def _new(
     first = presets.load(preset or tasks.task(found.task).preset or "base").tables
     if preset is None:
         first = first | {"tokeniser": {}}  # another kind may be chosen, with other options
+    given = _with_own_options(given, presets.load(preset).tables if preset else first)
     checked = put_together([first, own, given], where=where, malformed=malformed)  # before the corpus is read
     preset, chosen, reasons = found.advise(checked.data) if preset is None else found.fit(preset, given, checked)
     return preset, put_together([presets.load(preset).tables, chosen, own, given], where=where), reasons
+
+
+def _with_own_options(given: Tables, preset: Tables) -> Tables:
+    """Another kind of tokeniser than the preset's does not have its options."""
+    asked, kind = given.get("tokeniser", {}), preset.get("tokeniser", {}).get("kind", "subwords")
+    if asked.get("kind", kind) == kind or "options" in asked:
+        return given
+    return given | {"tokeniser": {**asked, "options": {}}}

@@ -15,9 +15,9 @@ from regard.models.fast import fast_form
 from regard.models.protocols import Architecture, Model
 from regard.search import SearchSettings
 from regard.tokens import Tokenisers
+from regard.training.corpora import Held
 from regard.training.distribution import Processes
 from regard.training.events import Validated
-from regard.training.corpora import Held
 from regard.training.loop import perplexity
 from regard.training.loss import LossOf
 from regard.training.machine.precision import Precision

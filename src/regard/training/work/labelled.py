@@ -82,7 +82,7 @@ class LabelledText(Work):
         """Texts with labels; the labels are those of the training data."""
         examples = self._examples(recipe, recipe.data.files)
         labels = sorted({label for each in examples for label in each.labels})
-        if len(labels) < 2:  # noqa: PLR2004
+        if len(labels) < 2:
             raise CorpusError(
                 f"{', '.join(recipe.data.files)}: all labels are {labels[0]!r}.\n"
                 "  A model needs at least two labels to tell apart. Check the columns of the files: --columns"
@@ -94,7 +94,7 @@ class LabelledText(Work):
             rest, told = corpus, f"Validation uses the {len(held):,} {self.unit} of {recipe.data.valid}."
         else:
             count = max(1, min(recipe.validation.pairs, len(corpus) // _PART))
-            rest, held = hold_out(corpus, count=count, seed=recipe.training.seed)
+            rest, held = hold_out(corpus, count=count, seed=recipe.training.seed, by="text")
             told = f"No validation file was given, so Regard holds out {len(held):,} {self.unit}, and copies of them."
         if not len(rest):
             raise CorpusError(

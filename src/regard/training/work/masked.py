@@ -79,14 +79,12 @@ def masking(tokeniser: Tokeniser, *, whole_words: bool) -> Masking:
     if whole_words:
         last = tokeniser.size - 1
         starts = np.array([tokeniser.word_starts([last, token])[1] for token in range(tokeniser.size)])
-    return Masking(
-        mask=id_of(tokeniser, MASK), first=len(SPECIAL), vocabulary=tokeniser.size, word_starts=starts
-    )
+    return Masking(mask=id_of(tokeniser, MASK), first=len(SPECIAL), vocabulary=tokeniser.size, word_starts=starts)
 
 
 def _hidden(ids: list[int], shape: Masking) -> list[int]:
     """The text with every seventh token hidden."""
-    return [shape.mask if place % 7 == 3 else token for place, token in enumerate(ids)]  # noqa: PLR2004
+    return [shape.mask if place % 7 == 3 else token for place, token in enumerate(ids)]
 
 
 WORK = MaskedModelling()

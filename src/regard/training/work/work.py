@@ -8,11 +8,11 @@ from typing import Any
 
 from regard import tasks
 from regard.errors import SettingsError
+from regard.tokens import Tokenisers
 from regard.training.corpora import Corpora
 from regard.training.recipe import DataSettings, Recipe, Tables
 from regard.training.surroundings import Surroundings
 from regard.training.validation import Looking, Validation
-from regard.tokens import Tokenisers
 
 Chosen = tuple[str, Tables, list[str]]
 """A preset, changes to it, and the reasons for both, as sentences."""
