@@ -122,9 +122,8 @@ def _other_task(
     if found.labels:
         table = Table("label", "precision", "recall", "F1", "count", box=None, pad_edge=False)
         for label, row in found.details.items():
-            table.add_row(
-                Text(label), *(f"{row[key]:.2f}" for key in ("precision", "recall", "f1")), f"{row['there']:,}"
-            )
+            shares = (f"{row[key]:.2f}" for key in ("precision", "recall", "f1"))
+            table.add_row(Text(label), *shares, f"{row['there']:,}")
         console.print()
         console.print(table)
 

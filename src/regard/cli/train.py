@@ -46,7 +46,10 @@ def command(
     changed_data: Annotated[bool, typer.Option("--changed-data", help="Resume even if the data changed.")] = False,
     tensorboard: Annotated[bool, typer.Option("--tensorboard", help="Also write logs for TensorBoard.")] = False,
 ) -> None:
-    """Train a model on sentence pairs, or on other text with --task. Stop a run with Ctrl-C and continue it with --resume."""
+    """Train a model on sentence pairs, or on other text with --task.
+
+    Stop a run with Ctrl-C and continue it with --resume.
+    """
     from regard.cli import live
     from regard.cli.columns import columns_of
     from regard.training.report.board import board

@@ -9,6 +9,7 @@ Shapes: B rows, L tokens a row.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 import torch
@@ -70,10 +71,10 @@ def _parts(total: int, count: int, draw: np.random.Generator) -> list[int]:
     """`total` as a sum of `count` numbers of at least 1, each way equally likely."""
     cuts = np.sort(draw.choice(total - 1, count - 1, replace=False)) + 1 if count > 1 else np.zeros(0, dtype=int)
     bounds = [0, *cuts.tolist(), total]
-    return [after - before for before, after in zip(bounds, bounds[1:], strict=False)]
+    return [after - before for before, after in pairwise(bounds)]
 
 
-def _whole(streams: dict[str, Rows], *, begin: int, tokens: int, key: Key = ()) -> Batch:
+def _whole(streams: dict[str, Rows], *, begin: int, tokens: int, key: Key = ()) -> Batch:  # noqa: ARG001
     """The text is said again as a whole: what a task without sentinels can do."""
     target, labels = shifted(streams["text"], begin)
     labelled = target.segments != 0

@@ -60,6 +60,6 @@ def id_of(tokeniser: Tokeniser, string: str) -> int:
         if tokeniser.pieces([token]) == [string]:
             return token
     raise SettingsError(
-        f"tokeniser.kind = {tokeniser.kind!r}: this kind of tokeniser has no id for {string!r}, which this task needs.\n"
+        f"tokeniser.kind = {tokeniser.kind!r}: this kind has no id for {string!r}, which this task needs.\n"
         "  Choose another kind: subwords, characters or words."
     )

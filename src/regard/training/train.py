@@ -57,7 +57,9 @@ def train(
     also_tell: Callable[[Event], None] | None = None,
     stop: Flag | None = None,
 ) -> bool:
-    """Trains a model on sentence pairs, or on other text for another task; True when `out` is a finished model folder, False where `stop` was set before.
+    """Trains a model on sentence pairs, or on other text for another task.
+
+    True when `out` is a finished model folder, False where `stop` was set before.
 
     docs/training.md explains each parameter; they are the options of `regard train`.
     """

@@ -15,6 +15,7 @@ from regard.training.report.wording import wording
 
 LICENCE = "**Fill in: the licence of the training data.** Regard does not know it, nor what it permits."
 
+_OTHERS = "Other domains were not measured and are likely to be worse."
 _SPECIAL = re.compile(r"([\\`*_\[\]<>|#~$&])")
 _SCORES = {"loss": ("loss ↓", 3), "perplexity": ("perplexity ↓", 2)}
 _TRAINING = (
@@ -65,7 +66,7 @@ def _what(summary: Summary, *, report: str) -> str:
 
 def _use(name: str, summary: Summary) -> str:
     words = wording(summary.task)
-    shell = _code(words.shell.replace("{model}", quote(name)), "sh")
+    shell = _code(words.command.replace("{model}", quote(name)), "sh")
     path = json.dumps(name, ensure_ascii=False)
     held = words.python.partition(".")[0]
     load = f"{held} = regard.load({path})\n" if held != "regard" else ""
@@ -151,8 +152,7 @@ def _limits(summary: Summary) -> str:
         trained = f"It started from {_inline(str(before))}, which has its own card, and was then trained on {data}"
     sentences = (
         trained,
-        f"Its scores were measured on held-out {_held(summary)}. Other domains were not measured and are likely to be "
-        "worse.",
+        f"Its scores were measured on held-out {_held(summary)}. {_OTHERS}",
         *(limit.format(source=source, target=target) for limit in wording(summary.task).limits),
     )
     return "\n".join(f"- {sentence}" for sentence in sentences)

@@ -9,7 +9,7 @@ class Wording(NamedTuple):
     """Words for one task; `{source}` and `{target}` are languages, `{model}` is the folder."""
 
     does: str  # the first sentence of a card
-    shell: str
+    command: str
     python: str  # what to call, after `model = regard.load(...)`
     units: str  # what examples are called
     tokens: str  # what is counted while training
@@ -21,7 +21,7 @@ class Wording(NamedTuple):
 
 _TRANSLATION = Wording(
     does="Translates {source} to {target}.",
-    shell='echo "A sentence." | regard translate {model}',
+    command='echo "A sentence." | regard translate {model}',
     python='translator.translate("A sentence.")',
     units="sentence pairs",
     tokens="target tokens",
@@ -44,7 +44,7 @@ _WORDING = {
     "translation": _TRANSLATION,
     "language": Wording(
         does="A language model: it continues texts.",
-        shell='regard generate {model} "A beginning"',
+        command='regard generate {model} "A beginning"',
         python='model.generate("A beginning")',
         units="documents",
         tokens="tokens",
@@ -55,7 +55,7 @@ _WORDING = {
     ),
     "masked": Wording(
         does="A masked language model: it fills in what is hidden, and is a start for classifiers and taggers.",
-        shell='regard fill {model} "A [MASK] sentence."',
+        command='regard fill {model} "A [MASK] sentence."',
         python='model.fill("A [MASK] sentence.")',
         units="documents",
         tokens="hidden tokens",
@@ -66,7 +66,7 @@ _WORDING = {
     ),
     "denoising": Wording(
         does="A Transformer that restores text with spans cut out: a start for translators with few sentence pairs.",
-        shell="regard train PAIRS --source en --target de --from {model} --out translator",
+        command="regard train PAIRS --source en --target de --from {model} --out translator",
         python='regard.train("PAIRS", source="en", target="de", from_model="{model}", out="translator")',
         units="documents",
         tokens="target tokens",
@@ -77,7 +77,7 @@ _WORDING = {
     ),
     "classes": Wording(
         does="Classifies texts.",
-        shell='regard classify {model} "A text"',
+        command='regard classify {model} "A text"',
         python='model.classify("A text").label',
         units="texts",
         tokens="labels",
@@ -88,7 +88,7 @@ _WORDING = {
     ),
     "tags": Wording(
         does="Tags the words of sentences.",
-        shell='regard tag {model} "A sentence ."',
+        command='regard tag {model} "A sentence ."',
         python='model.tag("A sentence .").tags',
         units="sentences",
         tokens="tags",
