@@ -20,6 +20,7 @@ COMMON = (
     "training.warmup=10",
     "training.peak_rate=0.01",
     "training.label_smoothing=0.0",
+    "training.cooldown=0.0",
     "training.averaged_checkpoints=1",
     "validation.every=40",
     "validation.translate_every=1",
@@ -57,6 +58,9 @@ def labelled(path: Path, *, tags: bool, count: int = 400, seed: int = 0) -> Path
 
 def model(folder: Path, task: str, data: Path, *more: str, steps: int = 80, **options: object) -> Path:
     """A model of a task, trained on a CPU."""
-    settings = (*(SINGLE if task != "denoising" else (*COMMON, "model.encoder_layers=1", "model.decoder_layers=1")), *more)
+    settings = (
+        *(SINGLE if task != "denoising" else (*COMMON, "model.encoder_layers=1", "model.decoder_layers=1")),
+        *more,
+    )
     train(data, out=folder, task=task, settings=settings, steps=steps, device="cpu", **options)  # type: ignore[arg-type]
     return folder

@@ -6,7 +6,6 @@ from typing import Any
 import pytest
 import torch
 
-import regard
 from regard import ModelFolderError, SettingsError, modelfolder, models, tasks
 from regard.batches.corpus import StoredCorpus, store
 from regard.batches.loader import Loader, LoaderSettings
@@ -17,6 +16,7 @@ from regard.training.distribution import Processes
 from regard.training.machine.precision import Precision
 from regard.training.optimisation import Optimisation
 from regard.training.training_settings import TrainingSettings
+from regard.translation.translator import Translator
 from small import padded, transformer
 
 CPU = torch.device("cpu")
@@ -127,4 +127,4 @@ def test_a_model_of_another_task_does_not_open_as_a_translator(tmp_path: Path) -
         tmp_path / "language", model, architecture="decoder_only", settings=model.settings, task="language"
     )
     with pytest.raises(ModelFolderError, match="trained for the task 'language', so it does not translate"):
-        regard.load(tmp_path / "language")
+        Translator(tmp_path / "language")

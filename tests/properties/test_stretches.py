@@ -118,8 +118,8 @@ def test_spans_are_found_by_the_rules_of_conlleval(tags: str, found: list[tuple[
 
 
 def test_span_and_label_scores_of_a_hand_counted_example() -> None:
-    right = ["B-NP I-NP O B-VP".split(), "B-NP O".split()]
-    said = ["B-NP I-NP O B-NP".split(), "B-NP I-NP".split()]
+    right = [["B-NP", "I-NP", "O", "B-VP"], ["B-NP", "O"]]
+    said = [["B-NP", "I-NP", "O", "B-NP"], ["B-NP", "I-NP"]]
     found = span_scores(said, right)
     assert found.overall == (1, 3, 3)
     assert found.by_type["VP"] == (0, 0, 1)

@@ -61,7 +61,7 @@ class Generation:
         while not session.is_idle:
             results = session.step()
             ids = _ids(results[0][1].hypotheses[0].ids if results else _live(search, 0, 0))
-            text, stopped = _cut(self.lines.decode(ids), stop)
+            text, stopped = _cut(self._said(begun, ids), stop)
             whole = text if results or stopped else _settled(text, stop)
             if len(whole) > len(said) and whole.startswith(said):
                 yield whole[len(said) :]
@@ -107,18 +107,19 @@ class Generation:
             for key, result in session.step():
                 assert isinstance(key, int)
                 found[key] = [
-                    stopped.get((key, number)) or self._made(each.ids, each.logprobs, stop, limited=each.length_limited)
+                    stopped.get((key, number))
+                    or self._made(begun[key], each.ids, each.logprobs, stop, limited=each.length_limited)
                     for number, each in enumerate(result.hypotheses)
                 ]
             if stop:
-                self._stop(search, session, list(begun), stop, stopped, found)
+                self._stop(search, session, begun, stop, stopped, found)
         return found
 
     def _stop(
         self,
         search: Search,
         session: Session,
-        keys: Sequence[int],
+        begun: dict[int, list[int]],
         stop: Sequence[str],
         stopped: dict[tuple[int, int], Continuation],
         found: dict[int, list[Continuation]],
@@ -128,16 +129,22 @@ class Generation:
             for number in range(search.width):
                 if (key, number) not in stopped:
                     ids, logprobs = _live(search, place, number), _live_logprobs(search, place, number)
-                    text, at_stop = _cut(self.lines.decode(ids), stop)
+                    text, at_stop = _cut(self._said(begun[key], ids), stop)
                     if at_stop:
                         stopped[key, number] = Continuation(text, ids, logprobs, "stop")
             if all((key, number) in stopped for number in range(search.width)):
                 found[key] = [stopped[key, number] for number in range(search.width)]
                 session.cancel(key)
-        assert found.keys() <= set(keys)
 
-    def _made(self, ids: Ids, logprobs: tuple[float, ...], stop: Sequence[str], *, limited: bool) -> Continuation:
-        text, at_stop = _cut(self.lines.decode(ids), stop)
+    def _said(self, begun: Sequence[int], ids: Sequence[int]) -> str:
+        """The text of a continuation, with the space that parts it from its beginning, where there is one."""
+        before, whole = self.lines.decode(begun[1:]), self.lines.decode([*begun[1:], *ids])
+        return whole[len(before) :] if whole.startswith(before) else self.lines.decode(ids)
+
+    def _made(
+        self, begun: Sequence[int], ids: Ids, logprobs: tuple[float, ...], stop: Sequence[str], *, limited: bool
+    ) -> Continuation:
+        text, at_stop = _cut(self._said(begun, ids), stop)
         ended = "stop" if at_stop else "length" if limited else "end"
         return Continuation(text, tuple(ids), logprobs[: len(ids)] if ended != "end" else logprobs, ended)
 
