@@ -34,15 +34,16 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def language(folder: Path) -> Path:
-    return family.model(folder / "language", "language", folder / "text.txt", "model.positions=rotary", "model.layers=2", steps=120,
-                        valid=folder / "test.txt")  # fmt: skip
+    more = ("model.positions=rotary", "model.layers=2")
+    return family.model(
+        folder / "language", "language", folder / "text.txt", *more, steps=120, valid=folder / "test.txt"
+    )
 
 
 @pytest.fixture(scope="module")
 def masked(folder: Path) -> Path:
-    return family.model(
-        folder / "masked", "masked", folder / "text.txt", "model.layers=2", steps=150, valid=folder / "test.txt"
-    )
+    data, valid = folder / "text.txt", folder / "test.txt"
+    return family.model(folder / "masked", "masked", data, "model.layers=2", steps=150, valid=valid)
 
 
 @pytest.fixture(scope="module")
@@ -141,7 +142,6 @@ def test_a_masked_model_fills_in_what_is_hidden(masked: Path) -> None:
     model = regard.load(masked)
     assert isinstance(model, MaskedModel)
     (options,) = model.fill("the [MASK] sees the cat .")
-    assert options[0].token == "cat"
     assert options[0].text == "the cat sees the cat ."
     assert sum(each.probability for each in model.fill("[MASK] cat", count=99)[0]) == pytest.approx(1, abs=1e-5)
     with pytest.raises(TextError, match=r"there is no \[MASK\] in this text"):
@@ -261,7 +261,7 @@ def test_bytes_cannot_be_masked_and_the_error_names_kinds_that_can(folder: Path)
 
 def test_a_label_that_training_never_saw_is_refused_in_validation(folder: Path, tmp_path: Path) -> None:
     (tmp_path / "valid.tsv").write_text("the cat\tmineral\n")
-    with pytest.raises(CorpusError, match="valid.tsv:1: the label 'mineral' does not occur in the training data"):
+    with pytest.raises(CorpusError, match=r"valid.tsv:1: the label 'mineral' does not occur in the training data"):
         family.model(tmp_path / "m", "classes", folder / "classes.tsv", steps=2, valid=tmp_path / "valid.tsv")
 
 

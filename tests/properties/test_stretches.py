@@ -61,7 +61,7 @@ def test_every_token_of_a_document_is_predicted_once_an_epoch_by_one_process_or_
 
 
 def test_15_of_100_tokens_are_hidden_80_10_10_and_the_key_decides_which() -> None:
-    text = rows_of([[list(range(3, 503)) + [1]] for _ in range(100)])
+    text = rows_of([[[*range(3, 503), 1]] for _ in range(100)])
     masking = Masking(mask=502, first=3, vocabulary=503)
     batch = masking.batch({"text": text}, begin=0, tokens=0, key=(1, 2))
     chosen = batch.labelled & (text.tokens != 502)
@@ -77,7 +77,7 @@ def test_15_of_100_tokens_are_hidden_80_10_10_and_the_key_decides_which() -> Non
 
 def test_words_are_hidden_as_a_whole_where_that_was_chosen() -> None:
     starts = np.arange(50) % 3 == 0
-    text = rows_of([[list(range(3, 45)) + [1]] for _ in range(40)])
+    text = rows_of([[[*range(3, 45), 1]] for _ in range(40)])
     batch = Masking(mask=49, first=3, vocabulary=50, word_starts=starts).batch(
         {"text": text}, begin=0, tokens=0, key=(7,)
     )

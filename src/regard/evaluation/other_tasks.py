@@ -96,7 +96,7 @@ def _masked(model: MaskedModel, test: Path, how: How, _: Columns | None) -> Meas
     texts = _texts(test, how)
     tokeniser = model.tokeniser
     masking = Masking(mask=id_of(tokeniser, MASK), first=len(SPECIAL), vocabulary=tokeniser.size)
-    most = model.longest or 512
+    most = model.stretch
     ids = [[*model.lines.encode(text), tokeniser.end] for text in texts]
     pieces = [each[first : first + most] for each in ids for first in range(0, len(each), most)]
     right = there = 0

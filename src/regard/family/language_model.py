@@ -190,7 +190,7 @@ class LanguageModel(Opened):
     def _pieces(self, number: int, ids: Sequence[int]) -> Iterator[_Piece]:
         """A text with the token before it, cut where it is too long; each piece but the first has a context."""
         whole = [self.tokeniser.begin, *ids]
-        length = self.longest or max(len(whole), 1024)
+        length = self.stretch
         step = max(1, int(length * (1 - _SHARED)))
         end = min(length, len(whole))
         yield _Piece(number, 0, end - 1, whole[:end])

@@ -54,6 +54,12 @@ class Opened:
         kind = architecture(self.description.architecture)
         return kind.longest(self.model.settings)
 
+    @property
+    def stretch(self) -> int:
+        """How many tokens of a long text are read at a time: as many as in training, if that is known."""
+        recipe = self.description.training.get("recipe", {})
+        return self.longest or max(recipe.get("training", {}).get("row_lengths", [1024]))
+
     def grouped(self, texts: Sequence[Sequence[int]], *, tokens: int = TOKENS) -> Iterator[list[int]]:
         """The numbers of texts of similar length, so many tokens together; texts that are too long are refused."""
         longest = self.longest

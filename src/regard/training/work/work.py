@@ -12,6 +12,7 @@ from regard.tokens import Tokenisers
 from regard.training.corpora import Corpora
 from regard.training.recipe import DataSettings, Recipe, Tables
 from regard.training.surroundings import Surroundings
+from regard.training.testing import test_of_another_task
 from regard.training.validation import Looking, Validation
 
 Chosen = tuple[str, Tables, list[str]]
@@ -62,9 +63,9 @@ class Work(ABC):
         """What a model folder says about languages."""
         return {"source": data.source} if data.source else {}
 
-    def test(self, recipe: Recipe, around: Surroundings) -> None:  # noqa: ARG002
+    def test(self, recipe: Recipe, around: Surroundings) -> None:
         """Scores the recipe's test set by the finished model."""
-        around.journal.say(f"[test]: not scored for the task {self.task!r}. Score the model with: regard evaluate")
+        test_of_another_task(recipe, around)
 
     @property
     def unit(self) -> str:
