@@ -268,3 +268,23 @@ def test_a_label_that_training_never_saw_is_refused_in_validation(folder: Path, 
 def test_a_model_of_another_kind_is_no_start_for_a_classifier(language: Path, folder: Path, tmp_path: Path) -> None:
     with pytest.raises(SettingsError, match="is a decoder_only model, but the task 'classes' needs a encoder_only"):
         family.model(tmp_path / "m", "classes", folder / "classes.tsv", steps=2, from_model=language)
+
+
+@pytest.mark.parametrize(("task", "kind"), [("language", "decoder"), ("classes", "encoder")])
+def test_looking_inside_shows_the_one_kind_of_attention_that_a_model_has(
+    task: str, kind: str, request: pytest.FixtureRequest, tmp_path: Path
+) -> None:
+    folder: Path = request.getfixturevalue(task)
+    model = regard.load(folder)
+    seen = model.look("the cat sees the oak .")
+    assert seen.kinds() == [kind]
+    weights = next(iter(seen.lookups.values())).weights
+    torch.testing.assert_close(weights.sum(-1), torch.ones_like(weights.sum(-1)))
+    above = weights.triu(1).abs().max()
+    assert (above == 0) == (task == "language")
+    run("look", folder, "the cat sees the oak .", "--out", tmp_path / "page.html", "--device", "cpu")
+    page = (tmp_path / "page.html").read_text()
+    assert ("Causal self-attention" in page) == (task == "language")
+    assert "for one text" in page
+    without = model.look("the cat sees the oak .", without=f"{kind}.0.0")
+    assert without.weights(next(iter(without.lookups)))[0].sum() == 0

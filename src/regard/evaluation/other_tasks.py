@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -64,10 +64,15 @@ def measure(
     """The scores of a model on a file of its task."""
     opened = load(model, device=device)
     began = time.perf_counter()
-    by_task = {"language": _language, "masked": _masked, "classes": _classes, "tags": _tags}
+    by_task: dict[str, Callable[..., Measured]] = {
+        "language": _language,
+        "masked": _masked,
+        "classes": _classes,
+        "tags": _tags,
+    }
     if opened.task not in by_task:
         raise SettingsError(f"{model}: Regard cannot measure models for the task {opened.task!r}.")
-    found: Measured = by_task[opened.task](opened, test, how, columns)
+    found = by_task[opened.task](opened, test, how, columns)
     return found._replace(model=str(model), held_out=str(test), seconds=time.perf_counter() - began)
 
 

@@ -32,6 +32,10 @@ class Classifier(Reading):
         names: tuple[str, ...] = tuple(self.model.settings.labels)
         return names
 
+    def answer(self, text: str) -> str:
+        """The label of a text."""
+        return self.classify(text).label
+
     @overload
     def classify(self, texts: str) -> Classified: ...  # type: ignore[overload-overlap]
     @overload

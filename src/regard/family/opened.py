@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from threading import RLock
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from regard import modelfolder, shipped
 from regard.batches.rows import by_length
@@ -15,6 +15,9 @@ from regard.models import architecture
 from regard.models.fast import fast_form
 from regard.tokens import Tokenisers
 from regard.tokens.lines import Lines
+
+if TYPE_CHECKING:
+    from regard.insight.attention import Attention
 
 TOKENS = 16_384  # that are read together, padding included
 
@@ -59,6 +62,27 @@ class Opened:
         """How many tokens of a long text are read at a time: as many as in training, if that is known."""
         recipe = self.description.training.get("recipe", {})
         return self.longest or max(recipe.get("training", {}).get("row_lengths", [1024]))
+
+    def look(self, text: str, *, without: str = "") -> Attention:
+        """What the model looks at while it reads a text; `without` names heads to switch off, as `encoder.2.5`."""
+        from regard.insight.look_at_text import look_at_text
+        from regard.models.parts.observation import heads_named
+
+        with self.lock:
+            return look_at_text(
+                self.model,
+                self.tokeniser,
+                text,
+                device=self.device,
+                said=self.answer(text),
+                off=heads_named(self.model, without) if without else (),
+                name=self.name,
+                longest=self.longest,
+            )
+
+    def answer(self, text: str) -> str:  # noqa: ARG002  others answer
+        """What the model says to a text, in a line."""
+        return ""
 
     def grouped(self, texts: Sequence[Sequence[int]], *, tokens: int = TOKENS) -> Iterator[list[int]]:
         """The numbers of texts of similar length, so many tokens together; texts that are too long are refused."""

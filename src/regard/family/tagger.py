@@ -35,6 +35,10 @@ class Tagger(Reading):
         names: tuple[str, ...] = tuple(self.model.settings.labels)
         return names
 
+    def answer(self, text: str) -> str:
+        """The tags of a sentence."""
+        return " ".join(self.tag(text).tags)
+
     @overload
     def tag(self, texts: str) -> Tagged: ...  # type: ignore[overload-overlap]
     @overload

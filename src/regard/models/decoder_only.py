@@ -10,7 +10,7 @@ H heads, K width of a key.
 
 from __future__ import annotations
 
-from typing import NamedTuple, cast
+from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -69,7 +69,7 @@ class DecoderOnly(nn.Module):
 
     def logits(self, x: Tensor) -> Tensor:
         """[..., D] -> [..., V]."""
-        return cast("Tensor", self.output_embedding.logits(x, self.output_bias))
+        return self.output_embedding.logits(x, self.output_bias)
 
     @torch.no_grad()
     def encode(self, source: Rows) -> Beginning:

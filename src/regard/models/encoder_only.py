@@ -14,6 +14,7 @@ from typing import Annotated, Literal, Self, cast
 import torch
 from pydantic import Field, PositiveInt, model_validator
 from torch import Tensor, nn
+from torch.nn import functional as F
 
 from regard.models.parts.descendants import Below, SingleStackSettings, UnscaledEmbedding, set_epsilon
 from regard.models.parts.linear import projection
@@ -77,7 +78,7 @@ class EncoderOnly(nn.Module):
 
     def logits(self, x: Tensor) -> Tensor:
         """[..., D] -> [..., V]."""
-        return cast("Tensor", self.output_embedding.logits(x, self.output_bias))
+        return F.linear(x, cast("Tensor", self.output_embedding.weight), self.output_bias)
 
     def attentions(self) -> dict[AttentionName, MultiHeadAttention]:
         """The self-attention of each layer."""

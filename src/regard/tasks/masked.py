@@ -54,7 +54,7 @@ class Masking:
             starts = self.word_starts[ids] | (text.positions.numpy() == 0)
             draws = draws.ravel()[np.maximum.accumulate(np.where(starts.ravel(), np.arange(ids.size), 0))]
             draws = draws.reshape(ids.shape)
-        chosen = ordinary & (draws < SHARE)
+        chosen: NDArray[np.bool_] = ordinary & (draws < SHARE)
         if not chosen.any() and ordinary.any():
             chosen = ordinary & (draws == draws[ordinary].min())
         return chosen

@@ -56,7 +56,9 @@ class Below(nn.Module):
         self.embedding, self.positions = embedding, positions
         if isinstance(positions, LearnedPositions) and not settings.scaled_embeddings:
             with torch.no_grad():
-                positions.weight /= math.sqrt(settings.d_model)  # as small beside embeddings as it is with scaled ones
+                positions.weight.div_(
+                    math.sqrt(settings.d_model)
+                )  # as small beside embeddings as it is with scaled ones
         kinds, width = settings.segment_kinds, settings.d_model
         self.segments = nn.Parameter(torch.randn(kinds, width) / math.sqrt(2 * width)) if kinds else None
         self.norm = nn.LayerNorm(width) if settings.embedding_norm else nn.Identity()
