@@ -36,9 +36,9 @@ class Lines:
         encoded = iter(self.tokeniser.encode_batch([line for text in lines for line in text], threads))
         found = []
         for text in lines:
-            ids = next(encoded)
+            ids = list(next(encoded))
             for _ in text[1:]:
-                ids = [*ids, self.break_id]
+                ids.append(self.break_id)
                 ids += next(encoded)
             found.append(ids)
         return found
