@@ -10,7 +10,18 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from regard.cli.options import BeamSize, Columns, Device, Engine, Format, LengthPenalty, Model
+from regard.cli.options import (
+    BeamSize,
+    Columns,
+    Device,
+    Documents,
+    Engine,
+    Format,
+    LengthPenalty,
+    Model,
+    References,
+    SaveTranslations,
+)  # fmt: skip
 from regard.cli.output import print_json
 
 if TYPE_CHECKING:
@@ -20,9 +31,7 @@ if TYPE_CHECKING:
 def command(
     model: Model,
     test: Annotated[Path, typer.Option(help="Test set: sentence pairs, or sources with --reference.")],
-    reference: Annotated[
-        list[Path] | None, typer.Option(help="File of references, one per line; may be repeated.")
-    ] = None,
+    reference: References = None,
     source: Annotated[str, typer.Option(help="Source language (default: the model's).")] = "",
     target: Annotated[str, typer.Option(help="Target language (default: the model's).")] = "",
     format_: Format = None,
@@ -32,14 +41,10 @@ def command(
     lowercase: Annotated[bool, typer.Option("--lowercase", help="Ignore case.")] = False,
     beam_size: BeamSize = 4,
     length_penalty: LengthPenalty = 0.6,
-    save_translations: Annotated[
-        Path | None, typer.Option(help="Write the translations to this file, one per line.")
-    ] = None,
+    save_translations: SaveTranslations = None,
     device: Device = None,
     engine: Engine = "auto",
-    documents: Annotated[
-        str, typer.Option(help="Language models: one document in lines, paragraphs or files (default: auto).")
-    ] = "auto",
+    documents: Documents = None,
     page: Annotated[Path | None, typer.Option(help="Classifiers and taggers: write a page of wrong labels.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
@@ -89,7 +94,7 @@ def command(
 def _other_task(
     model: Path,
     test: Path,
-    documents: str,
+    documents: str | None,
     columns: tuple[int, int] | None,
     device: str | None,
     page: Path | None,
@@ -103,6 +108,7 @@ def _other_task(
     from regard.evaluation.other_tasks import measure
     from regard.evaluation.reading import write_translations
 
+    documents = documents or "auto"
     if documents not in ("auto", "lines", "paragraphs", "files"):
         raise SettingsError(f"--documents {documents}: expected auto, lines, paragraphs or files.")
     found = measure(model, test, device=device, how=documents, columns=columns)  # type: ignore[arg-type]

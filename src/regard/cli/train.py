@@ -11,18 +11,13 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from regard.cli.options import Columns, Device, Format
+from regard.cli.options import Columns, Data, Device, Documents, Format, Task
 
 
 def command(
     out: Annotated[Path, typer.Option(help="The model folder to write.")],
-    data: Annotated[
-        list[str] | None,
-        typer.Argument(help="Sentence pairs: files, folders, patterns or stems; text files for other tasks."),
-    ] = None,
-    task: Annotated[
-        str | None, typer.Option(help="translation (default), language, masked, denoising, classes or tags.")
-    ] = None,
+    data: Data = None,
+    task: Task = None,
     source: Annotated[str | None, typer.Option(help="Source language, such as en.")] = None,
     target: Annotated[str | None, typer.Option(help="Target language, such as de.")] = None,
     preset: Annotated[str, typer.Option(help="auto, tiny, small, base, big, or another of: regard presets.")] = "auto",
@@ -33,9 +28,7 @@ def command(
     old: Annotated[list[Path] | None, typer.Option(help="With --from: the model's old data, to mix in.")] = None,
     format_: Format = None,
     columns: Columns = None,
-    documents: Annotated[
-        str | None, typer.Option(help="Plain text: one document in lines, paragraphs or files (default: auto).")
-    ] = None,
+    documents: Documents = None,
     skip_bad: Annotated[bool, typer.Option("--skip-bad", help="Skip bad lines and count them.")] = False,
     steps: Annotated[int | None, typer.Option(help="Number of training steps.")] = None,
     minutes: Annotated[float | None, typer.Option(help="Time limit in minutes.")] = None,
@@ -55,36 +48,16 @@ def command(
     from regard.training.report.board import board
     from regard.training.train import train
 
-    console = Console(stderr=True)
-    stop = Flag()
+    console, stop = Console(stderr=True), Flag()
     signals = _stop_on_signals(stop, console)
     finished = train(
-        *(data or ()),
-        task=task,
-        documents=documents,
-        source=source,
-        target=target,
-        out=out,
-        preset=preset,
-        recipe=recipe,
-        settings=set_ or (),
-        valid=valid,
-        format=format_,
-        columns=columns_of(columns),
-        skip_bad=skip_bad,
-        from_model=from_model,
-        old=old or (),
-        steps=steps,
-        minutes=minutes,
-        checkpoint_every=checkpoint_every,
-        seed=seed,
-        device=device,
-        resume=resume,
-        changed_data=changed_data,
+        *(data or ()), task=task, documents=documents, source=source, target=target, out=out, preset=preset,
+        recipe=recipe, settings=set_ or (), valid=valid, format=format_, columns=columns_of(columns),
+        skip_bad=skip_bad, from_model=from_model, old=old or (), steps=steps, minutes=minutes,
+        checkpoint_every=checkpoint_every, seed=seed, device=device, resume=resume, changed_data=changed_data,
         view=lambda training: live.view(console, steps=training.steps, minutes=training.minutes),
-        also_tell=board(out / "tensorboard") if tensorboard else None,
-        stop=stop,
-    )
+        also_tell=board(out / "tensorboard") if tensorboard else None, stop=stop,
+    )  # fmt: skip
     if not finished:
         console.print("Stopped and saved a checkpoint. To continue, add --resume to the command.")
         raise typer.Exit(128 + signals[0] if signals else 1)

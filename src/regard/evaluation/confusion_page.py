@@ -14,7 +14,6 @@ _EXAMPLES = 50  # wrong ones that are shown
 _STYLE = """
 .confusion td { text-align: right; font-variant-numeric: tabular-nums; }
 .confusion td.right { font-weight: bold; }
-.confusion td.wrong { background: color-mix(in srgb, #d33 var(--share), transparent); }
 """
 
 
@@ -65,8 +64,9 @@ def _confusion(labels: LabelScores) -> str:
 def _cell(labels: LabelScores, right: str, name: str) -> str:
     count = labels.confusion.get((right, name), 0)
     share = 100 * count / max(1, labels.by_label[right].there)
-    kind = "right" if right == name else "wrong"
-    return f'<td class="{kind}" style="--share:{share:.0f}%">{count or ""}</td>'
+    if right == name:
+        return f'<td class="right">{count or ""}</td>'
+    return f'<td style="background:rgb(221 51 51 / {share:.0f}%)">{count or ""}</td>'
 
 
 def _by_label(found: Measured) -> str:
