@@ -88,6 +88,6 @@ TASK = Task(
     architecture="transformer",
     preset="tiny",
     opens_as=None,
-    instead="It was trained to restore text. Train it further on sentence pairs: regard train PAIRS --from MODEL --out NEW",
+    instead="It was trained to restore text. Give it sentence pairs: regard train PAIRS --from MODEL --out NEW",
     unit="documents",
 )
