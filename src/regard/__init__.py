@@ -20,17 +20,20 @@ from regard.errors import (
 from regard.version import __version__
 
 if TYPE_CHECKING:
+    from regard.family.language_model import LanguageModel
+    from regard.family.opening import load
     from regard.insight.attention import Attention
     from regard.search.search_settings import SearchSettings
     from regard.training.train import train
     from regard.translation.translation import Alternative, Scored, Translation
-    from regard.translation.translator import Translator, load
+    from regard.translation.translator import Translator
 
 __all__ = [
     "Alternative",
     "Attention",
     "CheckpointError",
     "CorpusError",
+    "LanguageModel",
     "LengthError",
     "ModelFolderError",
     "RegardError",
@@ -50,11 +53,12 @@ __all__ = [
 _LATER = {
     "Alternative": "regard.translation.translation",
     "Attention": "regard.insight.attention",
+    "LanguageModel": "regard.family.language_model",
     "Scored": "regard.translation.translation",
     "SearchSettings": "regard.search.search_settings",
     "Translation": "regard.translation.translation",
     "Translator": "regard.translation.translator",
-    "load": "regard.translation.translator",
+    "load": "regard.family.opening",
     "train": "regard.training.train",
 }
 

@@ -9,6 +9,7 @@ from regard import LengthError, SettingsError, models, presets
 from regard.models.parts.observation import Head, without
 from regard.models.transformer import ARCHITECTURE, TransformerSettings
 from regard.settings import read_toml
+from regard.tasks.translation import TASK
 from regard.training.corpora import Corpora, check_positions
 from regard.training.held_out import HeldOut
 from small import padded, store, transformer
@@ -93,7 +94,7 @@ def test_a_row_may_be_longer_than_the_learned_positions() -> None:
 def test_a_corpus_longer_than_the_learned_positions_is_refused_before_the_first_step(tmp_path: Path) -> None:
     stored = store(tmp_path / "corpus", [([5] * 3, [6] * 9)], begin=0, end=1, vocabulary=23)
     held_out = HeldOut(stored, None, None, count=0, folder=tmp_path, say=print)  # type: ignore[arg-type]
-    corpora = Corpora(stored, held_out, "")
+    corpora = Corpora(stored, held_out, "", TASK)
     settings = transformer(positions="learned", learned_positions=10).settings
     check_positions(corpora, ARCHITECTURE, settings)
     check_positions(corpora, ARCHITECTURE, transformer(learned_positions=4).settings)  # sinusoids have no limit

@@ -323,7 +323,7 @@ def test_sentences_longer_than_every_row_and_empty_corpora_are_refused_at_the_st
     options = LoaderSettings(batch_tokens=16, row_lengths=(8, 16))
     with pytest.raises(CorpusError, match="the longest sentence has 21 tokens, but the longest row holds only 16"):
         Loader(stored(tmp_path, [(3, 20)]), options, TASK)
-    with pytest.raises(CorpusError, match="this corpus contains no sentence pairs"):
+    with pytest.raises(CorpusError, match="this corpus contains no examples"):
         Loader(store(tmp_path / "none", [], begin=0, end=1, vocabulary=9), options, TASK)
 
 

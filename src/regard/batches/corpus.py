@@ -77,6 +77,10 @@ class StoredCorpus:
         }
         return taken
 
+    def in_epoch(self, epoch: int) -> StoredCorpus:  # noqa: ARG002  stretches of documents differ
+        """The corpus as it is in an epoch: for most, the same in all."""
+        return self
+
     @property
     def begin(self) -> int:
         """What the decoder of this corpus starts from."""

@@ -31,6 +31,7 @@ from regard.errors import CorpusError
 from regard.settings import Settings
 
 Numbers = NDArray[np.int64]
+Key = tuple[int, ...]
 
 _POOLS_DIFFER = 1.25  # by this factor at the most from the size that is asked for
 _NORMAL = np.array([-1.64, -1.04, -0.67, -0.39, -0.13, 0.13, 0.39, 0.67, 1.04, 1.64])  # a normal variable, in ten parts
@@ -70,11 +71,26 @@ class Shape(Protocol):
     """What the loader asks of a task (`regard.tasks`)."""
 
     @property
-    def labelled(self) -> str:
-        """The stream that has a label for each of its tokens."""
+    def streams(self) -> tuple[str, ...]:
+        """The streams of a batch."""
 
-    def batch(self, streams: dict[str, Rows], *, begin: int, tokens: int) -> Batch:
-        """The batch of these rows, as they are stored; `tokens` labels are in it, over all processes."""
+    @property
+    def labelled(self) -> str | None:
+        """The stored stream that has a label for each of its tokens; None: the labels of a batch are counted."""
+
+    @property
+    def batch(self) -> MakeBatch:
+        """Makes a batch of rows as they are stored."""
+
+
+class MakeBatch(Protocol):
+    """From rows as they are stored to what a model reads and predicts."""
+
+    def __call__(self, streams: dict[str, Rows], *, begin: int, tokens: int, key: Key = ()) -> Batch:
+        """`begin` is the token before the first one; `tokens` labels are in the batch, over all processes.
+
+        Everything random in a batch depends on `key`, which no other batch has.
+        """
 
 
 class Loader:
@@ -88,7 +104,7 @@ class Loader:
         self.corpus, self.settings, self.task, self.rank, self.ranks = corpus, settings, task, rank, ranks
         if not len(corpus):
             raise CorpusError(
-                f"{corpus.folder}: this corpus contains no sentence pairs.\n  Check which pairs were dropped and why."
+                f"{corpus.folder}: this corpus contains no examples.\n  Check which ones were dropped and why."
             )
         if corpus.longest > settings.row_lengths[-1]:
             raise CorpusError(
@@ -110,7 +126,7 @@ class Loader:
                 after = Place(epoch, pool, number + 1) if not last_batch else Place(epoch, pool + 1, 0)
                 if last_batch and last_pool:
                     after = Place(epoch + 1, 0, 0)
-                yield self._batch(*order[number], shapes), after
+                yield self._batch(*order[number], shapes, (epoch, pool)), after
             epoch, pool, first = (epoch, pool + 1, 0) if pool + 1 < self.pools else (epoch + 1, 0, 0)
 
     def shapes(self) -> dict[int, int]:
@@ -164,10 +180,11 @@ class Loader:
 
     def _pack_pool(self, epoch: int, pool: int) -> tuple[dict[int, _Shape], list[tuple[int, int]]]:
         """The rows of a pool by their length, and the order of its batches: length and number in that length."""
-        count, seed = len(self.corpus), self.settings.seed
+        corpus, seed = self.corpus.in_epoch(epoch), self.settings.seed
+        count = len(corpus)
         first, last = count * pool // self.pools, count * (pool + 1) // self.pools
         pairs = shuffled(np.arange(first, last), count=count, key=(seed, "epoch", epoch))
-        sizes = [stream.lengths[pairs].astype(np.int64) for stream in self.corpus.streams.values()]
+        sizes = [stream.lengths[pairs].astype(np.int64) for stream in corpus.streams.values()]
         sources, targets = sizes[0], sizes[-1]
         lengths = self.settings.row_lengths
         groups = [self.groups[length] for length in lengths]
@@ -190,19 +207,21 @@ class Loader:
         order = order_of(rows, most=count)
         return _Shape(count // group, pairs[packed.pairs[order]], rows[order])
 
-    def _batch(self, length: int, number: int, shapes: dict[int, _Shape]) -> Batch:
-        """The rows of this rank in a batch."""
-        shape, group = shapes[length], self.groups[length]
+    def _batch(self, length: int, number: int, shapes: dict[int, _Shape], pool: tuple[int, int]) -> Batch:
+        """The rows of this rank in a batch; a pool has the numbers of its epoch and its own."""
+        corpus, shape, group = self.corpus, shapes[length], self.groups[length]
         first, last = np.searchsorted(shape.rows, [number * group, (number + 1) * group])
         pairs, rows = shape.pairs[first:last], shape.rows[first:last] - number * group
-        tokens = int(self.corpus.streams[self.task.labelled].lengths[pairs].sum(dtype=np.int64))
+        key = (self.settings.seed, *pool, length, number)
+        labelled = self.task.labelled
+        if labelled is None:  # all ranks make the whole batch, since they must agree on how many labels it has
+            streams = _streams(corpus, pairs, rows, count=group, length=length)
+            whole = self.task.batch(streams, begin=corpus.begin, tokens=0, key=key)
+            return whole.every(self.ranks, first=self.rank, tokens=max(1, int(whole.labelled.sum())))
+        tokens = int(corpus.streams[labelled].lengths[pairs].sum(dtype=np.int64))
         mine = rows % self.ranks == self.rank
-        pairs, rows = pairs[mine], rows[mine] // self.ranks
-        count = group // self.ranks
-        streams = {
-            name: _rows(stream, pairs, rows, count=count, length=length) for name, stream in self.corpus.streams.items()
-        }
-        return self.task.batch(streams, begin=self.corpus.begin, tokens=tokens)
+        streams = _streams(corpus, pairs[mine], rows[mine] // self.ranks, count=group // self.ranks, length=length)
+        return self.task.batch(streams, begin=corpus.begin, tokens=tokens, key=key)
 
 
 class _Shape(NamedTuple):
@@ -237,6 +256,10 @@ def _make_ahead(
                 return
     except Exception as error:  # noqa: BLE001
         put(error)
+
+
+def _streams(corpus: StoredCorpus, pairs: Numbers, rows: Numbers, *, count: int, length: int) -> dict[str, Rows]:
+    return {name: _rows(stream, pairs, rows, count=count, length=length) for name, stream in corpus.streams.items()}
 
 
 def _rows(side: Stream, pairs: Numbers, rows: Numbers, *, count: int, length: int) -> Rows:

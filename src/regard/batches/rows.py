@@ -34,6 +34,10 @@ class Rows(NamedTuple):
         """So many parts of the rows, of nearly equal size."""
         return [Rows(*part) for part in zip(*(tensor.chunk(count) for tensor in self), strict=True)]
 
+    def every(self, step: int, *, first: int) -> Rows:
+        """Every n-th row."""
+        return Rows(*(tensor[first::step] for tensor in self))
+
     def pinned(self) -> Rows:
         """The same in memory that a GPU can copy from at any time."""
         return Rows(*(tensor.pin_memory() for tensor in self))
@@ -64,6 +68,11 @@ class Batch(NamedTuple):
         ]
         labels = zip(self.labels.chunk(count), self.labelled.chunk(count), strict=True)
         return [Batch(part, *both, self.tokens) for part, both in zip(streams, labels, strict=True)]
+
+    def every(self, step: int, *, first: int, tokens: int) -> Batch:
+        """Every n-th row; `tokens` labels are in the whole batch."""
+        streams = {name: rows.every(step, first=first) for name, rows in self.streams.items()}
+        return Batch(streams, self.labels[first::step], self.labelled[first::step], tokens)
 
     def pinned(self) -> Batch:
         """The same in memory that a GPU can copy from at any time."""

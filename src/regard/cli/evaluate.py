@@ -10,7 +10,19 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from regard.cli.options import BeamSize, Columns, Device, Encoding, Engine, Format, LengthPenalty, Model
+from regard.cli.options import (
+    BeamSize,
+    Columns,
+    Device,
+    Documents,
+    Encoding,
+    Engine,
+    Format,
+    LengthPenalty,
+    Model,
+    References,
+    SaveTranslations,
+)  # fmt: skip
 from regard.cli.output import print_json
 
 if TYPE_CHECKING:
@@ -20,9 +32,7 @@ if TYPE_CHECKING:
 def command(
     model: Model,
     test: Annotated[Path, typer.Option(help="Test set: sentence pairs, or sources with --reference.")],
-    reference: Annotated[
-        list[Path] | None, typer.Option(help="File of references, one per line; may be repeated.")
-    ] = None,
+    reference: References = None,
     source: Annotated[str, typer.Option(help="Source language (default: the model's).")] = "",
     target: Annotated[str, typer.Option(help="Target language (default: the model's).")] = "",
     format_: Format = None,
@@ -33,26 +43,30 @@ def command(
     lowercase: Annotated[bool, typer.Option("--lowercase", help="Ignore case.")] = False,
     beam_size: BeamSize = 4,
     length_penalty: LengthPenalty = None,
-    save_translations: Annotated[
-        Path | None, typer.Option(help="Write the translations to this file, one per line.")
-    ] = None,
+    save_translations: SaveTranslations = None,
     device: Device = None,
     engine: Engine = "auto",
+    documents: Documents = None,
+    page: Annotated[Path | None, typer.Option(help="Classifiers and taggers: write a page of wrong labels.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
-    """Evaluate a model: scores with their signatures, perplexity, lengths and speed.
+    """Evaluate a model: scores with signatures, perplexity, lengths and speed.
 
-    The test set is a file of sentence pairs in any format, or a file of sources with its references in --reference.
+    A language model gets its perplexity by token, word and byte, a classifier or tagger accuracy and F1. The test set is a file of sentence pairs in any format, or a file of sources with its references in --reference.
     """
     from regard.cli.columns import columns_of
     from regard.errors import SettingsError
     from regard.evaluation.evaluate import evaluate
     from regard.evaluation.reading import read_test, write_translations
+    from regard.family.opening import TRANSLATION, task_of
     from regard.metrics import Options
     from regard.search import SearchSettings
     from regard.text.pairs import Languages
     from regard.translation.translator import load
 
+    if task_of(model) != TRANSLATION:
+        _other_task(model, test, documents, columns_of(columns), device, page, save_translations, as_json=as_json)
+        return
     asked = {"beam_size": beam_size} | ({} if length_penalty is None else {"length_penalty": length_penalty})
     SearchSettings.read(asked, where="options")  # before the model is loaded
     translator = load(model, device=device, engine=engine)
@@ -78,6 +92,49 @@ def command(
         print_json(found.table())
     else:
         _show(Console(highlight=False), found)
+
+
+def _other_task(
+    model: Path,
+    test: Path,
+    documents: str | None,
+    columns: tuple[int, int] | None,
+    device: str | None,
+    page: Path | None,
+    save: Path | None,
+    *,
+    as_json: bool,
+) -> None:
+    """A language model, a masked model, a classifier or a tagger."""
+    from regard.errors import SettingsError
+    from regard.evaluation.confusion_page import write_confusion
+    from regard.evaluation.other_tasks import measure
+    from regard.evaluation.reading import write_translations
+
+    documents = documents or "auto"
+    if documents not in ("auto", "lines", "paragraphs", "files"):
+        raise SettingsError(f"--documents {documents}: expected auto, lines, paragraphs or files.")
+    found = measure(model, test, device=device, how=documents, columns=columns)  # type: ignore[arg-type]
+    if save:
+        write_translations(save, found.predicted)
+    if page and found.labels:
+        write_confusion(page, found)
+    if as_json:
+        print_json(found.table())
+        return
+    console = Console(highlight=False)
+    console.print(Text(f"{model} on {test}, {found.examples:,} examples\n", style="bold"), soft_wrap=True)
+    scores = Table("metric", "score", box=None, pad_edge=False)
+    for name, value in found.scores.items():
+        scores.add_row(name.replace("_", " "), f"{value:.4f}" if value < 10 else f"{value:.2f}")
+    console.print(scores)
+    if found.labels:
+        table = Table("label", "precision", "recall", "F1", "count", box=None, pad_edge=False)
+        for label, row in found.details.items():
+            shares = (f"{row[key]:.2f}" for key in ("precision", "recall", "f1"))
+            table.add_row(Text(label), *shares, f"{row['there']:,}")
+        console.print()
+        console.print(table)
 
 
 def _show(console: Console, found: Evaluation) -> None:

@@ -53,7 +53,7 @@ def command(
     Give one of: a sentence, --heads FILE, --knock-out FILE.
     """
     from regard.errors import SettingsError
-    from regard.translation.translator import load
+    from regard.family.opening import TRANSLATION, load, task_of
 
     if [bool(sentence), heads is not None, knock_out is not None].count(True) != 1:
         raise SettingsError(
@@ -61,6 +61,14 @@ def command(
             '  For example: regard look my-model "Where is the station?"'
         )
     console = Console(highlight=False, stderr=as_json == "-")
+    if task_of(model) != TRANSLATION:
+        if not sentence:
+            raise SettingsError("--heads and --knock-out need sentence pairs, and so a model that translates.")
+        reader = load(model, device=device)
+        seen = reader.look(sentence, without=without)
+        console.print(Text(seen.translation or seen.text, style="bold"))
+        _write(console, seen, out=out, svg=svg, png=png, part=part, pieces=pieces, as_json=as_json)
+        return
     translator = load(model, device=device)
     if heads:
         _heads(console, translator, heads, alignments, sort=sort, out=out, as_json=as_json, sentences=sentences)

@@ -40,3 +40,15 @@ Encoding = Annotated[
         callback=_known_encoding,
     ),
 ]
+Documents = Annotated[
+    str | None, typer.Option(help="Plain text: one document in lines, paragraphs or files (default: auto).")
+]
+Task = Annotated[str | None, typer.Option(help="translation (default), language, masked, denoising, classes or tags.")]
+Data = Annotated[
+    list[str] | None,
+    typer.Argument(help="Sentence pairs: files, folders, patterns or stems. For other tasks: text files."),
+]
+References = Annotated[list[Path] | None, typer.Option(help="File of references, one per line; may be repeated.")]
+SaveTranslations = Annotated[
+    Path | None, typer.Option(help="Write the translations, or the labels, to this file, one per line.")
+]

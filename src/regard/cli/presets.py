@@ -21,7 +21,8 @@ def command(as_json: Annotated[bool, typer.Option("--json", help="Print one JSON
         return
     table = Table("preset", "layers", "width", "about", box=None, pad_edge=False)
     for preset in loaded:
-        layers = "+".join(str(preset.model[key]) for key in ("encoder_layers", "decoder_layers") if key in preset.model)
+        keys = ("encoder_layers", "decoder_layers", "layers")
+        layers = "+".join(str(preset.model[key]) for key in keys if key in preset.model)
         width = str(preset.model.get("d_model", ""))
         table.add_row(Text(preset.name, style="bold"), layers, width, Text(preset.about))
     Console(highlight=False).print(table)

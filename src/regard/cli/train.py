@@ -1,4 +1,4 @@
-"""`regard train`: sentence pairs in, a finished model folder out."""
+"""`regard train`: sentence pairs or other text in, a finished model folder out."""
 
 from __future__ import annotations
 
@@ -12,12 +12,13 @@ import typer
 from rich.console import Console
 
 from regard.cli.columns import columns_of
-from regard.cli.options import Columns, Device, Encoding, Format
+from regard.cli.options import Columns, Data, Device, Documents, Encoding, Format, Task
 
 
 def command(
     out: Annotated[Path, typer.Option(help="The model folder to write.")],
-    data: Annotated[list[str] | None, typer.Argument(help="Sentence pairs: files, folders, patterns or stems.")] = None,
+    data: Data = None,
+    task: Task = None,
     source: Annotated[str | None, typer.Option(help="Source language, such as en.")] = None,
     target: Annotated[str | None, typer.Option(help="Target language, such as de.")] = None,
     preset: Annotated[str, typer.Option(help="auto, tiny, small, base, big, or another of: regard presets.")] = "auto",
@@ -29,6 +30,7 @@ def command(
     format_: Format = None,
     columns: Columns = None,
     encoding: Encoding = None,
+    documents: Documents = None,
     skip_bad: Annotated[bool, typer.Option("--skip-bad", help="Skip bad lines and count them.")] = False,
     steps: Annotated[int | None, typer.Option(help="Number of training steps.")] = None,
     minutes: Annotated[float | None, typer.Option(help="Time limit in minutes.")] = None,
@@ -39,7 +41,10 @@ def command(
     changed_data: Annotated[bool, typer.Option("--changed-data", help="Resume even if the data changed.")] = False,
     tensorboard: Annotated[bool, typer.Option("--tensorboard", help="Also write logs for TensorBoard.")] = False,
 ) -> None:
-    """Train a model on sentence pairs. Stop a run with Ctrl-C and continue it with --resume."""
+    """Train a model on sentence pairs, or on other text with --task.
+
+    Stop a run with Ctrl-C and continue it with --resume.
+    """
     from regard.cli import live
     from regard.training.report.board import board
     from regard.training.train import train
@@ -47,31 +52,13 @@ def command(
     console, stop = Console(stderr=True), Flag()
     signals = _stop_on_signals(stop, console)
     finished = train(
-        *(data or ()),
-        source=source,
-        target=target,
-        out=out,
-        preset=preset,
-        recipe=recipe,
-        settings=set_ or (),
-        valid=valid,
-        format=format_,
-        columns=columns_of(columns),
-        encoding=encoding,
-        skip_bad=skip_bad,
-        from_model=from_model,
-        old=old or (),
-        steps=steps,
-        minutes=minutes,
-        checkpoint_every=checkpoint_every,
-        seed=seed,
-        device=device,
-        resume=resume,
-        changed_data=changed_data,
+        *(data or ()), task=task, documents=documents, source=source, target=target, out=out, preset=preset,
+        recipe=recipe, settings=set_ or (), valid=valid, format=format_, columns=columns_of(columns), encoding=encoding,
+        skip_bad=skip_bad, from_model=from_model, old=old or (), steps=steps, minutes=minutes,
+        checkpoint_every=checkpoint_every, seed=seed, device=device, resume=resume, changed_data=changed_data,
         view=lambda training: live.view(console, steps=training.steps, minutes=training.minutes),
-        also_tell=board(out / "tensorboard") if tensorboard else None,
-        stop=stop,
-    )
+        also_tell=board(out / "tensorboard") if tensorboard else None, stop=stop,
+    )  # fmt: skip
     if not finished:
         console.print("Stopped and saved a checkpoint. To continue, add --resume to the command.")
         raise typer.Exit(128 + signals[0] if signals else 1)

@@ -123,6 +123,7 @@ def _specification(model: Transformer) -> Any:
     activation = {
         "relu": specs.Activation.RELU,
         "gelu": specs.Activation.GELU,
+        "gelu-tanh": specs.Activation.GELUTanh,
         "swish": specs.Activation.SWISH,
     }[settings.activation]
     specification = specs.TransformerSpec.from_config(

@@ -46,6 +46,7 @@ class Attention:
     off: tuple[Head, ...] = ()  # heads that were switched off
     model: str = ""  # what it is called
     languages: Mapping[str, str]
+    only_read: bool = False  # one text that was read, and not translated
 
     def kinds(self) -> list[str]:
         """The kinds of attention that there are."""

@@ -27,6 +27,12 @@ KINDS = {
     "decoder-source": ("Encoder-decoder attention: translation to source", "decoder-source"),
 }
 
+_WHAT = {False: "translation", True: "text"}
+_ONLY_READ = {
+    "encoder": "Self-attention: each token to the whole text",
+    "decoder": "Causal self-attention: each token to those before it",
+}
+
 _ALIGNMENT = """
 <p>Under each word of the translation stands the source word with the most attention. The fainter the word, the lower
 its weight. Choose a word to see all its weights.</p>
@@ -130,9 +136,18 @@ def _header(attention: Attention) -> str:
     if attention.off:
         off = f'<p class="remark">Switched off: <code>{escape(", ".join(map(str, attention.off)))}</code></p>'
     source, target = (attention.languages.get(side, "") for side in ("source", "target"))
-    model = f"<p>Attention of <b>{escape(attention.model)}</b> for one translation</p>" if attention.model else ""
+    model = (
+        f"<p>Attention of <b>{escape(attention.model)}</b> for one {_WHAT[attention.only_read]}</p>"
+        if attention.model
+        else ""
+    )
     becomes = f'<span aria-label="becomes">→</span> {_quoted(attention.translation, target)}'
-    return f'{model}\n<h1>{_quoted(attention.text, source)}</h1>\n<p class="translation">{becomes}</p>\n{off}'
+    said = f'<p class="translation">{becomes}</p>\n' if attention.translation or not attention.only_read else ""
+    return f"{model}\n<h1>{_quoted(attention.text, source)}</h1>\n{said}{off}"
+
+
+def _title(attention: Attention, kind: str) -> str:
+    return _ONLY_READ[kind] if attention.only_read else KINDS[kind][0]
 
 
 def _quoted(text: str, language: str) -> str:
@@ -156,7 +171,7 @@ def _numbers(attention: Attention, first: First | None, *, strips: bool) -> str:
         "first": {**first.head._asdict(), "piece": first.piece} if first else None,
         "languages": attention.languages,
         "tokens": {side: getattr(attention, side).table() for side in ("source", "said", "read")},
-        "kinds": [{"kind": kind, "title": KINDS[kind][0]} for kind in attention.kinds()],
+        "kinds": [{"kind": kind, "title": _title(attention, kind)} for kind in attention.kinds()],
         "off": [str(head) for head in attention.off],
         "alignment": [[each.said, each.source, round(each.weight, 4)] for each in attention.alignment()],
         "attentions": [encoded(attention, name, strips=strips) for name in attention.lookups],

@@ -71,7 +71,7 @@ def look(
         said=tokens_of(tokenisers.target, said, after=True),
         read=tokens_of(tokenisers.target, said, after=False),
         logprobs=tuple(logprobs.tolist()),
-        lookups={where: _alone(merged(lookups)) for where, lookups in seen.items()},
+        lookups={where: alone(merged(lookups)) for where, lookups in seen.items()},
         off=off,
         model=name,
         languages=dict(languages or {}),
@@ -97,7 +97,7 @@ def refuse_without_attention(model: Model[Any, Any]) -> None:
         )
 
 
-def _alone(lookup: Lookup) -> Lookup:
+def alone(lookup: Lookup) -> Lookup:
     """The one row of a batch, on the CPU, in float32 or better."""
     parts = (part[0].cpu() for part in lookup)
     return Lookup(*(part if part.dtype == torch.float64 else part.float() for part in parts))

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import NamedTuple, cast
 
 import torch
@@ -277,6 +278,14 @@ class OwnSentence:
         return self._allowed
 
 
+ACTIVATIONS: dict[str, Callable[[], nn.Module]] = {
+    "relu": nn.ReLU,
+    "gelu": nn.GELU,
+    "gelu-tanh": partial(nn.GELU, approximate="tanh"),
+    "swish": nn.SiLU,
+}
+
+
 class FeedForward(nn.Module):
     """Section 3.3: max(0, xW1 + b1)W2 + b2, the same at each position."""
 
@@ -284,7 +293,7 @@ class FeedForward(nn.Module):
         super().__init__()
         self.inner = projection(settings.d_model, settings.d_ff)
         self.outer = projection(settings.d_ff, settings.d_model)
-        self.activation = {"relu": nn.ReLU, "gelu": nn.GELU, "swish": nn.SiLU}[settings.activation]()
+        self.activation = ACTIVATIONS[settings.activation]()
 
     def forward(self, x: Tensor) -> Tensor:
         """[B, T, D] -> [B, T, D]."""

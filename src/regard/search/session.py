@@ -146,6 +146,10 @@ class Session:
         self._waiting = deque(item for item in self._waiting if item.key != key)
         self._search.release([place for place in self._search.busy if self._keys[place] == key])
 
+    def running(self) -> list[tuple[int, Any]]:
+        """The place and the key of every request that is being searched."""
+        return [(place, self._keys[place]) for place in self._search.busy]
+
     @property
     def vacancies(self) -> int:
         """How many more requests would enter at the next step; fewer than none where some wait for a place."""

@@ -6,30 +6,35 @@ Shapes: B rows, L tokens a row.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
 
 import torch
 from torch import Tensor
 
+from regard.batches.loader import MakeBatch
 from regard.batches.rows import Batch, Rows
-
-
-class MakeBatch(Protocol):
-    """From rows as they are stored, each sentence closed by its end token, to what a model reads and predicts."""
-
-    def __call__(self, streams: dict[str, Rows], *, begin: int, tokens: int) -> Batch:
-        """`begin` is the token before the first one; `tokens` labels are in the batch, over all processes."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Task:
-    """A task, as the loader, training and model folders know it."""
+    """A task, as the loader, training and model folders know it.
 
-    streams: tuple[str, ...]  # in the order in which they are stored
-    labelled: str  # the stream that has a label for each of its tokens
+    Its text is read, prepared and validated by the file of the same name in `training/work`.
+    """
+
+    streams: tuple[str, ...]  # of a batch
+    labelled: str | None  # the stored stream that has a label for each of its tokens; None: some have one
     batch: MakeBatch
     architecture: str  # of a model whose recipe names none
-    translates: bool  # whether a model of it is validated by its translations, and opens as a Translator
+    preset: str | None  # what is trained where no preset was named; None: advice by the size of the corpus
+    opens_as: str | None  # the class of the object that `regard.load` gives, as `room.file.Class`; None: see `instead`
+    instead: str = ""  # what to do with a model that does not open
+    unit: str = "texts"  # what examples are called
+    labels_in_data: bool = False  # whether the size of a model depends on labels that only the data know
+
+    @property
+    def translates(self) -> bool:
+        """Whether a model of it is validated by its translations, and opens as a Translator."""
+        return self.opens_as == "translation.translator.Translator"
 
 
 def shifted(rows: Rows, begin: int) -> tuple[Rows, Tensor]:
@@ -41,3 +46,9 @@ def shifted(rows: Rows, begin: int) -> tuple[Rows, Tensor]:
     read.masked_fill_(rows.positions == 0, begin)
     read.masked_fill_(rows.segments == 0, 0)
     return Rows(read, rows.segments, rows.positions), rows.tokens
+
+
+def labelled_batch(text: Rows, labels: Rows) -> Batch:
+    """A batch of texts whose stored labels stand beside their tokens, from 1; 0: this token has none."""
+    labelled = (labels.tokens != 0) & (text.segments != 0)
+    return Batch({"text": text}, (labels.tokens - 1).clamp(min=0), labelled, 0)

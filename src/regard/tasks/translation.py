@@ -7,13 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from regard.batches.loader import Key
 from regard.batches.rows import Batch, Rows, rows_of
 from regard.tasks.task import Task, shifted
 
 Sentence = Sequence[int]
 
 
-def batch(streams: dict[str, Rows], *, begin: int, tokens: int) -> Batch:
+def batch(streams: dict[str, Rows], *, begin: int, tokens: int, key: Key = ()) -> Batch:  # noqa: ARG001
     """The decoder reads the target offset by one position, and predicts it."""
     target, labels = shifted(streams["target"], begin)
     return Batch({"source": streams["source"], "target": target}, labels, target.segments != 0, tokens)
@@ -34,4 +35,12 @@ def batch_of(
     return batch({"source": source, "target": target}, begin=begin, tokens=int((target.segments != 0).sum()))
 
 
-TASK = Task(streams=("source", "target"), labelled="target", batch=batch, architecture="transformer", translates=True)
+TASK = Task(
+    streams=("source", "target"),
+    labelled="target",
+    batch=batch,
+    architecture="transformer",
+    preset=None,
+    opens_as="translation.translator.Translator",
+    unit="sentence pairs",
+)

@@ -43,6 +43,14 @@ class Problem(Enum):
     )
     PO = ("broken PO", "Regard needs a valid PO file. To see what is wrong, run: msgfmt --check")
     NO_TRANSLATIONS = ("no translations", "A template (POT) contains only source text. Give the PO file of a language.")
+    LABEL = (
+        "missing label or text",
+        "Expected: text, tab, label. If there are more columns, choose two with --columns.",
+    )
+    TAGS = (
+        "tags that do not match the words",
+        "Expected: words, tab, as many tags, both separated by single spaces. Choose other columns with --columns.",
+    )
     LANGUAGES = ("other languages", "Check --source and --target against the languages of the file.")
 
     def __init__(self, label: str, hint: str) -> None:

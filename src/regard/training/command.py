@@ -14,6 +14,8 @@ Options = Mapping[str, Any]
 
 _TABLES = {
     "data": {
+        "--task": "task",
+        "--documents": "documents",
         "--source": "source",
         "--target": "target",
         "--valid": "valid",

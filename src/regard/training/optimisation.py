@@ -96,6 +96,8 @@ class Optimisation:
             lr=torch.zeros((), device=device) if self.captures else 0.0,
             betas=(settings.adam_beta1, settings.adam_beta2),
             eps=settings.adam_epsilon,
+            weight_decay=settings.weight_decay,
+            decoupled_weight_decay=True,
             fused=True,
             capturable=on_a_gpu,
         )

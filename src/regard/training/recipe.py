@@ -15,11 +15,12 @@ from typing import Annotated, Any
 
 from pydantic import Field, PositiveInt, ValidationInfo, field_validator
 
-from regard import models, presets
+from regard import modelfolder, models, presets, tasks
 from regard.batches.preparation import Source
 from regard.errors import SettingsError
 from regard.settings import Settings, nearest, read_toml
 from regard.text.cleaning import CleaningSettings
+from regard.text.plain_documents import How
 from regard.tokens import TokeniserSettings
 from regard.training.training_settings import ScoringSettings, TrainingSettings, ValidationSettings
 
@@ -32,9 +33,12 @@ class DataSettings(Settings):
     """What is trained on."""
 
     files: Annotated[tuple[str, ...], Field(strict=False, min_length=1)]
-    source: str
-    target: str
-    valid: str | None = None  # without one, pairs are held out
+    task: str = modelfolder.DEFAULT_TASK
+    source: str = ""  # languages
+    target: str = ""
+    valid: str | None = None  # without one, examples are held out
+    documents: How = "auto"  # how plain text is divided into documents
+    whole_words: bool = False  # whether a masked model's words are masked as a whole
     format: str | None = None
     columns: Annotated[tuple[PositiveInt | str, PositiveInt | str], Field(strict=False)] | None = None
     encoding: str | None = None  # of text files; UTF-8 by default
@@ -54,6 +58,15 @@ class Recipe(Settings):
     training: TrainingSettings = TrainingSettings()
     validation: ValidationSettings = ValidationSettings()
     test: ScoringSettings | None = None
+
+    @field_validator("data")
+    @classmethod
+    def _task_exists(cls, data: DataSettings) -> DataSettings:
+        try:
+            tasks.task(data.task)
+        except SettingsError as error:
+            raise ValueError(str(error)) from None
+        return data
 
     @field_validator("model")
     @classmethod

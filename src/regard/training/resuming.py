@@ -181,7 +181,7 @@ def _may_change(before: Recipe, name: str, key: str) -> bool:
 
 def _table(recipe: Recipe) -> Tables:
     """All settings that training depends on, defaults included."""
-    vocabularies = {"source_vocabulary": 1, "target_vocabulary": 1}  # the tokeniser decides about them
+    vocabularies = dict.fromkeys(models.named_by(recipe.model).vocabularies.values(), 1)  # the tokeniser decides
     model = models.read_settings(recipe.model | vocabularies, where="model").table()
     table: Tables = {**recipe.table(), "model": {**model, "architecture": recipe.model.get("architecture")}}
     table.pop("test", None)

@@ -22,11 +22,10 @@ from regard.batches.loader import Loader, LoaderSettings
 from regard.errors import TrainingError
 from regard.models.protocols import Architecture, Model
 from regard.settings import Settings
-from regard.tasks import translation
 from regard.tokens import Tokenisers
 from regard.training.adapting import adapted
 from regard.training.checkpoints import Checkpoints
-from regard.training.corpora import Corpora, check_positions, make_corpora, make_tokenisers
+from regard.training.corpora import Corpora, check_positions
 from regard.training.events import Planned, Restarted
 from regard.training.finish import Finished, finish
 from regard.training.loop import Trainer
@@ -38,8 +37,8 @@ from regard.training.recipe import Recipe, put_together
 from regard.training.resuming import check_data, may_restart, write_recipe, write_restarted
 from regard.training.source_use import safer
 from regard.training.surroundings import Surroundings
-from regard.training.testing import test
-from regard.training.validation import Validation
+from regard.training.validation import Looking
+from regard.training.work import work
 
 
 def run(recipe: Recipe, around: Surroundings, *, reasons: list[str], resume: bool, changed_data: bool = False) -> bool:
@@ -72,30 +71,34 @@ def _attempt(
     again: list[str] | None,
 ) -> bool | None:
     """Trains by the recipe; None where the model ignores its source and the run starts again, if `again` allows."""
+    task = work(recipe.data.task)
     loaded = modelfolder.load(recipe.data.adapt) if recipe.data.adapt else None
     with compiling_ahead(recipe, around.work, device=around.device, processes=around.processes):
-        tokenisers = Tokenisers.from_files(loaded.tokeniser) if loaded else make_tokenisers(recipe, around)
-        corpora = make_corpora(recipe, around, tokenisers)
+        tokenisers = Tokenisers.from_files(loaded.tokeniser) if loaded else task.tokenisers(recipe, around)
+        corpora = task.corpora(recipe, around, tokenisers)
     if around.processes.first:
         check_data(recipe, around, corpora, accept=changed_data)
         write_recipe(around.work, recipe)
-    around.journal.say(f"{len(corpora.training):,} sentence pairs to train on. {corpora.validation}")
-    model, settings, architecture = _model(recipe, tokenisers, loaded)
+    around.journal.say(f"{len(corpora.training):,} {task.unit} to train on. {corpora.validation}")
+    model, settings, architecture = _model(recipe, tokenisers, corpora, loaded)
     model = model.to(around.device)
     kind = models.architecture(architecture)
     check_positions(corpora, kind, settings)
     precision = precision._replace(whole=kind.rounds)
     _check_disk(around.work, model, recipe)
-    validation = Validation(
-        model,
-        tokenisers,
-        corpora.held_out,
-        training=recipe.training,
-        settings=recipe.validation,
-        device=around.device,
-        precision=precision,
-        processes=around.processes,
-        kind=kind,
+    validation = task.validation(
+        Looking(
+            model,
+            tokenisers,
+            corpora.held_out,
+            corpora.shape,
+            recipe.training,
+            recipe.validation,
+            around.device,
+            precision,
+            around.processes,
+            kind,
+        )
     )
     trainer = _trainer(recipe, around, model, settings, corpora, precision, kind, may_restart=again is not None)
     if resume and trainer.resume():
@@ -106,9 +109,9 @@ def _attempt(
         return None
     if around.processes.first:
         done = Finished(recipe, around, model, settings, architecture, tokenisers, validation.alone(), trainer, corpora)
-        finish(done, reasons=reasons, precision=precision.name)
+        finish(done, task, reasons=reasons, precision=precision.name)
         if recipe.test:
-            test(recipe, around)
+            task.test(recipe, around)
     around.processes.wait()
     return True
 
@@ -137,16 +140,16 @@ def _safer(recipe: Recipe, around: Surroundings, given: Collection[str]) -> tupl
 
 
 def _model(
-    recipe: Recipe, tokenisers: Tokenisers, loaded: modelfolder.ModelFolder | None
+    recipe: Recipe, tokenisers: Tokenisers, corpora: Corpora, loaded: modelfolder.ModelFolder | None
 ) -> tuple[Model[Any, Any], Settings, str]:
     """A new model, or the one that is adapted; its settings and its architecture."""
+    torch.manual_seed(recipe.training.seed)
     if loaded:
-        return adapted(loaded, recipe.model)
-    sizes = {"source": tokenisers.source.size, "target": tokenisers.target.size}
-    table = models.sized(recipe.model, sizes)  # the recipe has embeddings that fit its tokeniser
+        return adapted(loaded, recipe.model | corpora.model)
+    sizes = {"source": tokenisers.source.size, "target": tokenisers.target.size, "text": tokenisers.source.size}
+    table = models.sized(recipe.model | corpora.model, sizes)  # the recipe has embeddings that fit its tokeniser
     settings = models.read_settings(table, where="model")
     architecture = recipe.model.get("architecture", "transformer")
-    torch.manual_seed(recipe.training.seed)
     return models.build(architecture, settings), settings, architecture
 
 
@@ -179,7 +182,7 @@ def _trainer(
     )
     return Trainer(
         optimisation,
-        Loader(corpora.training, loader, translation.TASK, rank=around.processes.rank, ranks=around.processes.ranks),
+        Loader(corpora.training, loader, corpora.shape, rank=around.processes.rank, ranks=around.processes.ranks),
         training,
         recipe.validation,
         width=kind.width(settings),

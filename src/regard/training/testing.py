@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 from regard.evaluation.evaluate import Evaluation, evaluate
+from regard.evaluation.other_tasks import measure
 from regard.evaluation.reading import read_test
 from regard.files import write
 from regard.metrics import Options
@@ -30,6 +31,19 @@ def test(recipe: Recipe, around: Surroundings) -> None:
         around.journal.say(f"{found.held_out}: {each}")
     for remark in found.remarks:
         around.journal.say(remark)
+
+
+def test_of_another_task(recipe: Recipe, around: Surroundings) -> None:
+    """The same for a model that does not translate: its scores, and a line for each example that has labels."""
+    assert recipe.test
+    data = recipe.data
+    found = measure(
+        around.out, Path(recipe.test.file), device=str(around.device), how=data.documents, columns=data.columns
+    )
+    write(around.out / SCORES, json.dumps(found.table(), indent=2, ensure_ascii=False) + "\n")
+    write(around.out / TRANSLATIONS, "".join(f"{text}\n" for text in found.predicted))
+    for name, value in found.scores.items():
+        around.journal.say(f"{recipe.test.file}: {name.replace('_', ' ')} {value:.4f}")
 
 
 def score_file(translator: Translator, recipe: Recipe, settings: ScoringSettings) -> Evaluation:

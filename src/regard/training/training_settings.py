@@ -25,6 +25,7 @@ class TrainingSettings(Settings):
     peak_rate: PositiveFloat | None = None
     cooldown: float = Field(default=0.0, ge=0, lt=1)
     gradient_clip: PositiveFloat | None = None
+    weight_decay: float = Field(default=0.0, ge=0)
     label_smoothing: float = Field(default=0.1, ge=0, lt=1)
     consistency: float = Field(default=0.0, ge=0)
     checkpoint_every: PositiveInt | None = None

@@ -21,7 +21,7 @@ class StackSettings(Settings):
     dropout: float = Field(default=0.1, ge=0, lt=1)
 
     norm: Literal["post", "pre"] = "post"
-    activation: Literal["relu", "gelu", "swish"] = "relu"
+    activation: Literal["relu", "gelu", "gelu-tanh", "swish"] = "relu"
     positions: Literal["interleaved", "halves", "learned", "rotary"] = "interleaved"
     learned_positions: PositiveInt = 1024  # how many, where positions are learned
     rotary_base: float = Field(default=10_000, gt=1)  # a smaller base makes scores fall off over shorter distances

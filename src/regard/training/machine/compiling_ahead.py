@@ -19,7 +19,7 @@ from typing import Any
 
 import torch
 
-from regard import models
+from regard import models, tasks
 from regard.batches.loader import LoaderSettings
 from regard.models.protocols import Model
 from regard.training.distribution import Processes
@@ -67,6 +67,8 @@ def is_worthwhile(recipe: Recipe, *, device: torch.device, processes: Processes)
     """Whether the step will be compiled, for a new model whose vocabulary can be predicted, by a single process."""
     if device.type != "cuda" or processes.grouped or recipe.data.adapt or recipe.tokeniser.kind != "subwords":
         return False
+    if tasks.task(recipe.data.task).labels_in_data:
+        return False
     with torch.device("meta"):  # without memory for its weights
         model = _predicted(recipe)
     return worth_compiling(device, recipe.training.compile, work=work(model, recipe.training))
@@ -99,6 +101,7 @@ def _predicted(recipe: Recipe) -> Model[Any, Any]:
     """A new model with as many tokens as the recipe allows, which a large corpus reaches."""
     chosen = recipe.tokeniser
     sizes = {"source": chosen.vocabulary, "target": chosen.target_vocabulary or chosen.vocabulary}
+    sizes["text"] = chosen.vocabulary
     settings = models.read_settings(models.sized(recipe.model, sizes), where="model")
     model: Model[Any, Any] = models.named_by(recipe.model).build(settings)
     return model

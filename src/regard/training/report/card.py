@@ -11,9 +11,11 @@ from regard.training.report import figures
 from regard.training.report.data import data_of
 from regard.training.report.history import trend
 from regard.training.report.summary import Summary
+from regard.training.report.wording import wording
 
 LICENCE = "**Fill in: the licence of the training data.** Regard does not know it, nor what it permits."
 
+_OTHERS = "Other domains were not measured and are likely to be worse."
 _SPECIAL = re.compile(r"([\\`*_\[\]<>|#~$&])")
 _SCORES = {
     "loss": ("loss ↓", 3),
@@ -50,7 +52,7 @@ def card(summary: Summary, *, best: bool = False) -> str:
     parts = [
         f"# {_text(name)}",
         _what(summary, report="../report.html" if best else "report.html"),
-        f"## Use\n\n{_use(name)}",
+        f"## Use\n\n{_use(name, summary)}",
         f"## Scores\n\n{_scores(summary, best=best)}",
         f"## Data\n\n{_data(summary)}",
         f"## Licence\n\n{LICENCE}",
@@ -61,19 +63,23 @@ def card(summary: Summary, *, best: bool = False) -> str:
 
 
 def _what(summary: Summary, *, report: str) -> str:
-    source, target = _sides(summary)
+    source, target = (_text(side) for side in _sides(summary))
     version = _text(summary.machine.get("regard", ""))
+    does = wording(summary.task).does.format(source=source, target=target)
     return (
-        f"Translates {_text(source)} to {_text(target)}. A {_text(summary.architecture)} model with "
+        f"{does} A {_text(summary.architecture)} model with "
         f"{figures.count(summary.parameters)} parameters, trained with Regard {version}".rstrip()
         + f". [report.html]({report}) shows how training went."
     )
 
 
-def _use(name: str) -> str:
-    shell = _code(f'echo "A sentence." | regard translate {quote(name)}', "sh")
+def _use(name: str, summary: Summary) -> str:
+    words = wording(summary.task)
+    shell = _code(words.command.replace("{model}", quote(name)), "sh")
     path = json.dumps(name, ensure_ascii=False)
-    python = _code(f'import regard\n\ntranslator = regard.load({path})\ntranslator.translate("A sentence.")', "python")
+    held = words.python.partition(".")[0]
+    load = f"{held} = regard.load({path})\n" if held != "regard" else ""
+    python = _code(f"import regard\n\n{load}{words.python.replace('{model}', name)}", "python")
     return f"{shell}\n\n{python}"
 
 
@@ -124,7 +130,7 @@ def _data(summary: Summary) -> str:
     data = data_of(summary.corpus)
     files = summary.recipe.get("data", {}).get("files", ())
     listed = ", ".join(_inline(str(name)) for name in files) if isinstance(files, list | tuple) else _inline(str(files))
-    told = f"{data.kept:,} of {data.looked_at:,} sentence pairs were kept."
+    told = f"{data.kept:,} of {data.looked_at:,} {wording(summary.task).units} were kept."
     parts = [f"Trained on: {listed}.\n\n{told}" if listed else told]
     if data.dropped:
         rows = [[_text(counted.why), f"{counted.pairs:,}"] for counted in data.dropped]
@@ -145,7 +151,7 @@ def _data(summary: Summary) -> str:
 def _training(summary: Summary) -> str:
     rows = [
         ["steps", figures.count(summary.steps)],
-        ["target tokens", figures.count(summary.tokens)],
+        [wording(summary.task).tokens, figures.count(summary.tokens)],
         ["time", figures.duration(summary.seconds)],
         *([_text(name), _text(str(value))] for name, value in summary.machine.items()),
         *([f"vocabulary, {_text(side)}", figures.count(size)] for side, size in summary.vocabulary.items()),
@@ -168,12 +174,14 @@ def _limits(summary: Summary) -> str:
         trained = f"It started from {_inline(str(before))}, which has its own card, and was then trained on {data}"
     sentences = (
         trained,
-        "Its scores were measured on held-out pairs. Other domains were not measured and are likely to be worse.",
-        f"It translates only from {source} to {target}, and each line on its own, without the context of other lines.",
-        "A fluent translation can be wrong: check names, numbers and negations.",
-        "Errors and biases in the data are likely to appear in the translations. Regard does not search for them.",
+        f"Its scores were measured on held-out {_held(summary)}. {_OTHERS}",
+        *(limit.format(source=source, target=target) for limit in wording(summary.task).limits),
     )
     return "\n".join(f"- {sentence}" for sentence in sentences)
+
+
+def _held(summary: Summary) -> str:
+    return wording(summary.task).units.removeprefix("sentence ")
 
 
 def _sides(summary: Summary) -> tuple[str, str]:

@@ -57,7 +57,7 @@ def _plots(events: Events) -> list[_Plot]:
         ),
         _Plot(
             "Validation scores",
-            "Scores of a few held-out pairs, translated by greedy search; the final scores differ.",
+            "Scores of a few held-out examples, translations by greedy search; the final scores differ.",
             [
                 (figures.metric_title(name), series(events, "validated", "scores", name), _SCORES[number % 4], True)
                 for number, name in enumerate(score_names(events))

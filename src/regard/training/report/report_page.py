@@ -16,6 +16,7 @@ from regard.training.report.data import Counted, data_of
 from regard.training.report.history import growth, messages, trend
 from regard.training.report.learning import learning
 from regard.training.report.summary import Summary
+from regard.training.report.wording import wording
 
 _MESSAGES = 200
 _GROWN, _STAGES = 3, 8
@@ -70,7 +71,7 @@ def report(summary: Summary) -> str:
     sections = [
         section("in-short", "Summary", _in_short(summary)),
         section("learning", "Learning curves", learning(summary.events)),
-        section("samples", "Sample translations", _samples(summary)),
+        section("samples", wording(summary.task).samples, _samples(summary)),
         section("data", "Training data", _data(summary)),
         section("said", "Messages", _said(summary)),
         section("settings", "Settings", _settings(summary)),
@@ -86,14 +87,20 @@ def report(summary: Summary) -> str:
 
 
 def _header(summary: Summary) -> str:
-    source, target = (escape(summary.languages.get(side, "?")) for side in ("source", "target"))
     pages = ", ".join(f'<a href="#{name}">{text}</a>' for name, text in _CONTENTS)
     return (
         f"<h1>{escape(summary.name)}</h1>\n<p>A {escape(summary.architecture)} model with "
-        f"{figures.count(summary.parameters)} parameters that translates <b>{source}</b> to <b>{target}</b>. "
+        f"{figures.count(summary.parameters)} parameters{_purpose(summary)}. "
         f"This report shows how it was trained.</p>\n"
         f'<nav aria-label="Contents"><p>{pages}</p></nav>'
     )
+
+
+def _purpose(summary: Summary) -> str:
+    if summary.task != "translation":
+        return f" for the task <b>{escape(summary.task)}</b>"
+    source, target = (escape(summary.languages.get(side, "?")) for side in ("source", "target"))
+    return f" that translates <b>{source}</b> to <b>{target}</b>"
 
 
 _CONTENTS = (
@@ -122,7 +129,7 @@ def _in_short(summary: Summary) -> str:
     tiles += [
         (figures.count(summary.steps), "steps", ""),
         (figures.duration(summary.seconds), "of training", summary.machine.get("device", "")),
-        (_short(summary.tokens), "target tokens", speed),
+        (_short(summary.tokens), wording(summary.task).tokens, speed),
     ]
     drawn = "".join(
         f"<li><strong>{escape(number)}</strong> {escape(what)}<small>{escape(more)}</small></li>"
@@ -198,15 +205,16 @@ def _samples(summary: Summary) -> str:
     if not summary.samples:
         return _paragraph("No samples were translated.")
     source, target = (summary.languages.get(side, "") for side in ("source", "target"))
+    words = wording(summary.task)
+    given, right, said = words.sides
     cards = "".join(
-        f"<li><dl>{labelled_text('source', escape(text), source)}"
-        f"{labelled_text('reference', escape(reference), target)}"
-        f"{labelled_text('translation', marked(made, [reference]), target)}</dl></li>"
+        f"<li><dl>{labelled_text(given, escape(text), source)}"
+        f"{labelled_text(right, escape(reference), target)}"
+        f"{labelled_text(said, marked(made, [reference]), target)}</dl></li>"
         for text, reference, made in summary.samples
     )
     return (
-        "<p>Held-out sentences, translated by the finished model. <ins>Marked</ins> words are not in the "
-        "reference; <del>struck</del> words of the reference are missing. A different word can be just as good.</p>"
+        f"<p>{words.about_samples}</p>"
         '<label class="switch"><input type="checkbox" id="missing" checked> Show missing words</label>'
         f'<ol class="examples">{cards}</ol>{_growth(summary, source, target)}'
     )
@@ -232,7 +240,7 @@ def _data(summary: Summary) -> str:
     data = data_of(summary.corpus)
     dropped = sum(counted.pairs for counted in data.dropped)
     share = f" ({figures.percent(data.kept, data.looked_at)})" if dropped else ""
-    told = f"{data.kept:,} of {data.looked_at:,} sentence pairs were kept{share}."
+    told = f"{data.kept:,} of {data.looked_at:,} {wording(summary.task).units} were kept{share}."
     vocabulary = ", ".join(f"{escape(side)} {number:,}" for side, number in summary.vocabulary.items())
     sizes = f"<p>Size of the vocabulary: {vocabulary}.</p>" if vocabulary else ""
     tables = [

@@ -27,3 +27,4 @@ class Summary(NamedTuple):
     signatures: dict[str, str]  # of the metrics
     samples: list[tuple[str, str, str]]  # source, reference, translation
     search: dict[str, float] = {}  # what was chosen on the held-out pairs: length_penalty  # noqa: RUF012
+    task: str = "translation"

@@ -1,0 +1,107 @@
+"""The encoder alone (BERT: Devlin et al., 2018), from the paper's own parts.
+
+Every token sees its whole text. Without labels, a head over the vocabulary restores masked tokens; with labels, a
+linear map names the class of a text, or the tag of each word. Vectors (frames, patches of images) can take the place
+of tokens: a linear map then takes the place of the embedding.
+
+Shapes: B rows, T positions, D = d_model, V the vocabulary or the labels.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal, Self, cast
+
+import torch
+from pydantic import Field, PositiveInt, model_validator
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from regard.models.parts.descendants import Below, SingleStackSettings, UnscaledEmbedding, set_epsilon
+from regard.models.parts.linear import projection
+from regard.models.parts.transformer_settings import longest_sentence
+from regard.models.protocols import Architecture, AttentionName, Batch, Rows
+from regard.models.transformer import ACTIVATIONS, Embedding, Encoder, MultiHeadAttention, OwnSentence, positions_of
+
+
+class EncoderOnlySettings(SingleStackSettings):
+    """One stack, one vocabulary, and what its states are for."""
+
+    labels: Annotated[tuple[str, ...], Field(strict=False)] = ()  # names of classes or tags; none: a masked model
+    pooling: Literal["none", "mean", "first"] = "none"  # what a text's label is read from; none: each position's own
+    head_transform: bool = True  # BERT's linear map, activation and norm before the logits of a masked model
+    vectors: PositiveInt | None = None  # the width of vectors that are read in place of tokens
+
+    @model_validator(mode="after")
+    def _labels_fit(self) -> Self:
+        if len(set(self.labels)) < len(self.labels):
+            raise ValueError("labels: two labels have the same name.")
+        if self.vectors and not self.labels:
+            raise ValueError("vectors: a model of vectors needs labels; only tokens can be masked.")
+        return self
+
+
+class EncoderOnly(nn.Module):
+    """Embeddings, a stack of layers that see everything, and a head."""
+
+    def __init__(self, settings: EncoderOnlySettings) -> None:
+        super().__init__()
+        self.settings, width, outputs = settings, settings.d_model, len(settings.labels)
+        self.embedding = _embedding(settings)
+        self.below = Below(settings, embedding=self.embedding, positions=positions_of(settings))
+        self.stack = Encoder(settings, layers=settings.layers)
+        transforms = settings.head_transform and not outputs
+        self.transform = (
+            nn.Sequential(projection(width, width), ACTIVATIONS[settings.activation](), nn.LayerNorm(width))
+            if transforms
+            else nn.Identity()
+        )
+        self.output_embedding = UnscaledEmbedding(outputs, width) if outputs else self.embedding
+        biased = settings.output_bias or outputs
+        self.output_bias = nn.Parameter(torch.zeros(outputs or settings.vocabulary)) if biased else None
+        set_epsilon(self, settings.norm_epsilon)
+
+    def forward(self, batch: Batch) -> Tensor:
+        """[B, T, V] the logits of the label of each position."""
+        return self.logits(self.states(batch))
+
+    def states(self, batch: Batch) -> Tensor:
+        """[B, T, D] what the labels are read from."""
+        text = batch.streams["text"]
+        x = self.read(text)
+        if self.settings.pooling == "mean":
+            x = mean_of_sentence(x, text)
+        return cast("Tensor", self.transform(x))
+
+    def read(self, text: Rows) -> Tensor:
+        """[B, T, D] the stack's output at each position."""
+        return self.stack(self.below.of(text), OwnSentence(text, text))
+
+    def logits(self, x: Tensor) -> Tensor:
+        """[..., D] -> [..., V]."""
+        return F.linear(x, cast("Tensor", self.output_embedding.weight), self.output_bias)
+
+    def attentions(self) -> dict[AttentionName, MultiHeadAttention]:
+        """The self-attention of each layer."""
+        return {AttentionName("encoder", i): layer.self_attention for i, layer in enumerate(self.stack.layers)}
+
+
+def mean_of_sentence(x: Tensor, text: Rows) -> Tensor:
+    """[B, T, D] -> [B, T, D]: at each position, the mean over its own sentence."""
+    own = (text.segments[:, :, None] == text.segments[:, None, :]).to(x.dtype)  # [B, T, T]
+    return own @ x / own.sum(2, keepdim=True)
+
+
+def _embedding(settings: EncoderOnlySettings) -> nn.Module:
+    if settings.vectors:
+        return projection(settings.vectors, settings.d_model)
+    kind = Embedding if settings.scaled_embeddings else UnscaledEmbedding
+    return kind(settings.vocabulary, settings.d_model)
+
+
+ARCHITECTURE = Architecture(
+    EncoderOnlySettings,
+    EncoderOnly,
+    rounds=True,
+    longest=longest_sentence,
+    vocabularies={"text": "vocabulary"},
+)
