@@ -52,7 +52,8 @@ def command(
 ) -> None:
     """Evaluate a model: scores with signatures, perplexity, lengths and speed.
 
-    A language model gets its perplexity by token, word and byte, a classifier or tagger accuracy and F1. The test set is a file of sentence pairs in any format, or a file of sources with its references in --reference.
+    A language model gets its perplexity by token, word and byte, a classifier or tagger accuracy and F1. The test set
+    is a file of sentence pairs in any format, or a file of sources with its references in --reference.
     """
     from regard.cli.columns import columns_of
     from regard.errors import SettingsError
