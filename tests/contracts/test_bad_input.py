@@ -289,8 +289,8 @@ def test_what_is_not_there_is_told_with_what_was_looked_for(tmp_path):
 
 
 def test_an_empty_folder_and_one_without_a_readable_file_are_told(tmp_path):
-    endings = "  Names must end in .de, .en, .jsonl, .ndjson, .po, .pot, .tab, .tmx, .tsv, .xlf, .xliff"
-    compressed = ", optionally followed by .gz, .xz or .zst."
+    endings = "  Names must end in .csv, .de, .en, .jsonl, .ndjson, .po, .pot, .tab, .tmx, .tsv, .xlf, .xliff"
+    compressed = ", .xlsm, .xlsx, optionally followed by .gz, .xz or .zst."
     first = f"{tmp_path}: Regard finds no file here that it can read as en to de."
     assert message_of([tmp_path]) == f"{first}\n  It is empty.\n{endings}{compressed}"
     (tmp_path / "notes.txt").write_text("x")
