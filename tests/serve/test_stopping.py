@@ -88,7 +88,7 @@ def test_a_hangup_reloads_while_it_serves_and_a_short_soak_loses_no_good_request
     draw = random.Random(5)  # noqa: S311
     rubbish = [
         b"\x00\xff rubbish\r\n\r\n",
-        _HEAD.format(9).encode() + b'{"q": "a',
+        _HEAD.format(8).encode() + b'{"q": "a',
         _HEAD.format(300_000).encode() + b"[" * 300_000,
         _HEAD.format(13).replace("/translate", "/translate_file").replace(_JSON, _MULTIPART).encode()
         + b"--x\r\nhalf a b",
