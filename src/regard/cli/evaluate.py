@@ -48,7 +48,7 @@ def command(
     page: Annotated[Path | None, typer.Option(help="Classifiers and taggers: write a page of wrong labels.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
-    """Evaluate a model: scores with signatures, perplexity, lengths and speed. A language model gets its perplexity by token, word and byte; a classifier or tagger accuracy and F1.
+    """Evaluate a model: scores with their signatures, perplexity, lengths and speed; other tasks by their own scores.
 
     The test set is a file of sentence pairs in any format, or a file of sources with its references in --reference.
     """
