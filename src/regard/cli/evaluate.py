@@ -99,7 +99,7 @@ def _other_task(
     model: Path,
     test: Path,
     documents: str | None,
-    columns: tuple[int, int] | None,
+    columns: tuple[int | str, int | str] | None,
     device: str | None,
     page: Path | None,
     save: Path | None,

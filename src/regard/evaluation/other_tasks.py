@@ -21,7 +21,8 @@ from regard.metrics.spans import are_spans, span_scores
 from regard.tasks.masked import MASK, Masking
 from regard.text import labelled
 from regard.text.bad_input import BadInput
-from regard.text.labelled import Columns, Labelled
+from regard.text.labelled import Labelled
+from regard.text.pairs import Columns
 from regard.text.plain_documents import How, documents
 from regard.tokens.lines import id_of
 from regard.tokens.tokeniser import SPECIAL

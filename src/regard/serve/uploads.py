@@ -173,7 +173,7 @@ def _sample(path: Path) -> str:
     """Some of the text of a document."""
     found = documents.by_path(path)
     assert found is not None
-    document = found.read(found.load(path), documents.Asked(None))
+    document = found.read(found.load(path, None), documents.Asked(None))
     sample = ""
     for segment in document.segments:
         sample += segment.source + "\n"
