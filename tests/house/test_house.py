@@ -72,7 +72,18 @@ def test_a_file_says_what_it_is_about_and_its_functions_fit_on_a_screen(path: Pa
 
 @pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(ROOT)))
 def test_nothing_is_unpickled(path: Path) -> None:
-    assert not re.search(r"\bpickle\b|torch\.load\b|\bmarshal\b|\bshelve\b|allow_pickle=True", path.read_text())
+    code = path.read_text()
+    if path.name == "foreign_files.py":  # reads other programs' weights by PyTorch's loader that runs no code
+        assert (
+            len(re.findall(r"torch\.load\(", code)) == len(re.findall(r"torch\.load\(.*weights_only=True\)", code)) == 1
+        )
+        code = re.sub(
+            r"torch\.load\(.*weights_only=True\)|pickle\.UnpicklingError|^import pickle$|is a pickle",
+            "",
+            code,
+            flags=re.M,
+        )
+    assert not re.search(r"\bpickle\b|torch\.load\b|\bmarshal\b|\bshelve\b|allow_pickle=True", code)
 
 
 def test_the_version_stands_at_the_top_of_the_changelog() -> None:

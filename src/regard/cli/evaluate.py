@@ -26,7 +26,10 @@ from regard.cli.options import (
 from regard.cli.output import print_json
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from regard.evaluation.evaluate import Evaluation
+    from regard.text.pairs import Languages
 
 
 def command(
@@ -56,13 +59,11 @@ def command(
     is a file of sentence pairs in any format, or a file of sources with its references in --reference.
     """
     from regard.cli.columns import columns_of
-    from regard.errors import SettingsError
     from regard.evaluation.evaluate import evaluate
     from regard.evaluation.reading import read_test, write_translations
     from regard.family.opening import TRANSLATION, task_of
     from regard.metrics import Options
     from regard.search import SearchSettings
-    from regard.text.pairs import Languages
     from regard.translation.translator import load
 
     if task_of(model) != TRANSLATION:
@@ -72,12 +73,7 @@ def command(
     SearchSettings.read(asked, where="options")  # before the model is loaded
     translator = load(model, device=device, engine=engine)
     search = SearchSettings.read(translator.default_search.model_dump() | asked, where="options")
-    known = translator.languages
-    languages = Languages(source or known.get("source", ""), target or known.get("target", ""))
-    if not all(languages):
-        raise SettingsError(
-            f"{model}: this model folder does not name its languages.\n  Give them: --source en --target de"
-        )
+    languages = _languages(model, source, target, translator.languages)
     given, more = columns_of(columns), reference or ()
     found = evaluate(
         translator,
@@ -93,6 +89,19 @@ def command(
         print_json(found.table())
     else:
         _show(Console(highlight=False), found)
+
+
+def _languages(model: Path, source: str, target: str, known: Mapping[str, str]) -> Languages:
+    """The languages that were given, or those of the model."""
+    from regard.errors import SettingsError
+    from regard.text.pairs import Languages
+
+    languages = Languages(source or known.get("source", ""), target or known.get("target", ""))
+    if not all(languages):
+        raise SettingsError(
+            f"{model}: this model folder does not name its languages.\n  Give them: --source en --target de"
+        )
+    return languages
 
 
 def _other_task(

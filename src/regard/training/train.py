@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from threading import Event as Flag
+from typing import Any, NamedTuple
 
 import torch
 
@@ -97,18 +98,45 @@ def train(
         "--checkpoint-every": checkpoint_every,
         "--seed": seed,
         "--device": device,
-    } | {"--resume": resume, "--changed-data": changed_data}
-    chosen, folder, goes_on = own_card(device_for(device)), Path(out), resume or restarted()
-    with processes(chosen) as team, locked(folder / "training") if team.first else nullcontext():
-        asked = tables_of(data, options)
-        found = _recipe(folder, asked, preset, recipe, settings, goes_on, device=chosen) if team.first else None
+        "--resume": resume,
+        "--changed-data": changed_data,
+    }
+    call = _Call(data, options, preset, recipe, settings, goes_on=resume or restarted(), changed_data=changed_data)
+    return _answered(call, Path(out), own_card(device_for(device)), view, also_tell, stop or Flag())
+
+
+class _Call(NamedTuple):
+    """What was asked for."""
+
+    data: Sequence[str | Path]
+    options: Mapping[str, Any]  # of the command line
+    preset: str
+    recipe: str | Path | None
+    settings: Sequence[str]
+    goes_on: bool
+    changed_data: bool
+
+
+def _answered(
+    call: _Call,
+    folder: Path,
+    device: torch.device,
+    view: Watch | None,
+    also_tell: Callable[[Event], None] | None,
+    stop: Flag,
+) -> bool:
+    with processes(device) as team, locked(folder / "training") if team.first else nullcontext():
+        asked = tables_of(call.data, call.options)
+        found = None
+        if team.first:
+            found = _recipe(folder, asked, call.preset, call.recipe, call.settings, call.goes_on, device=device)
         checked, reasons = team.share(found)
         with view(checked.training) if view and team.first else nullcontext() as watching:
             journal = Journal(folder / METRICS, watching, also_tell) if team.first else Journal(None, None)
             for sentence in (*reasons, *warnings(checked.training)):
                 journal.say(sentence)
-            around = Surroundings(folder, chosen, team, journal, stop or Flag(), command_line(data, options))
-            return run(checked, around, reasons=reasons, resume=goes_on, changed_data=changed_data)
+            around = Surroundings(folder, device, team, journal, stop, command_line(call.data, call.options))
+            return run(checked, around, reasons=reasons, resume=call.goes_on, changed_data=call.changed_data)
 
 
 def _recipe(
