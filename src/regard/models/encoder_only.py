@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import Annotated, Literal, Self, cast
 
 import torch
-from pydantic import Field, PositiveInt, model_validator
+from pydantic import Field, model_validator
 from torch import Tensor, nn
 from torch.nn import functional as F
 
@@ -29,14 +29,11 @@ class EncoderOnlySettings(SingleStackSettings):
     labels: Annotated[tuple[str, ...], Field(strict=False)] = ()  # names of classes or tags; none: a masked model
     pooling: Literal["none", "mean", "first"] = "none"  # what a text's label is read from; none: each position's own
     head_transform: bool = True  # BERT's linear map, activation and norm before the logits of a masked model
-    vectors: PositiveInt | None = None  # the width of vectors that are read in place of tokens
 
     @model_validator(mode="after")
     def _labels_fit(self) -> Self:
         if len(set(self.labels)) < len(self.labels):
             raise ValueError("labels: two labels have the same name.")
-        if self.vectors and not self.labels:
-            raise ValueError("vectors: a model of vectors needs labels; only tokens can be masked.")
         return self
 
 
@@ -92,8 +89,6 @@ def mean_of_sentence(x: Tensor, text: Rows) -> Tensor:
 
 
 def _embedding(settings: EncoderOnlySettings) -> nn.Module:
-    if settings.vectors:
-        return projection(settings.vectors, settings.d_model)
     kind = Embedding if settings.scaled_embeddings else UnscaledEmbedding
     return kind(settings.vocabulary, settings.d_model)
 

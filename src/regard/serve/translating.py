@@ -21,6 +21,7 @@ class Options:
     """How all texts of a request are translated."""
 
     search: SearchSettings = field(default_factory=SearchSettings)
+    length_penalty: float | None = None  # none: the model's
     alignment: bool = False
     logprobs: bool = False
     glossary: Mapping[str, str] | None = None
@@ -143,9 +144,10 @@ def _of_text(chosen: Sequence[Chosen], options: Options) -> list[Outcome]:
 
 
 def _said(texts: Sequence[str], model: Served, options: Options) -> list[Translation]:
+    own, given = model.translator.default_search.length_penalty, options.length_penalty
     return model.translator.translate(
         list(texts),
-        search=options.search,
+        search=options.search.model_copy(update={"length_penalty": own if given is None else given}),
         alignment=options.alignment,
         logprobs=options.logprobs,
         glossary=options.glossary,

@@ -49,6 +49,7 @@ async def translate(request: Request, body: TranslationRequest) -> TranslationAn
         raise ApiError(400, f"disabled_heads: give at most {_LONGEST_WITHOUT_HEADS} characters")
     options = Options(
         search=_search(body),
+        length_penalty=body.length_penalty,
         alignment=body.alignment,
         logprobs=body.logprobs,
         glossary=dict(body.glossary) or None,
@@ -70,7 +71,7 @@ async def stream(request: Request, body: StreamRequest) -> Response:
     """Translate a long text, part by part, as server-sent events."""
     state = state_of(request)
     load = _admit(state, request, body, [body.text], width=body.beam_size or body.n_best)
-    options = Options(search=_search(body), glossary=dict(body.glossary) or None)
+    options = Options(search=_search(body), length_penalty=body.length_penalty, glossary=dict(body.glossary) or None)
     (chosen,) = choose(state.catalogue, [body.text], body.source, body.target, body.model)
     sent = events(state, request, chosen, parts_of(body.text), options, load)
     return StreamingResponse(sent, media_type="text/event-stream", headers={"Cache-Control": "no-store"})
@@ -131,7 +132,7 @@ def _admit(state: State, request: Request, body: Languages, texts: Sequence[str]
 
 
 def _search(body: Search) -> SearchSettings:
-    table = body.model_dump(include=set(Search.model_fields))
+    table = body.model_dump(include=set(Search.model_fields) - {"length_penalty"})
     table["beam_size"] = body.beam_size or max(_USUAL_BEAM, body.n_best)
     return SearchSettings.read(table, where="Invalid request")
 

@@ -37,7 +37,7 @@ class Search(_Given):
     method: Literal["beam", "greedy", "sampling"] = "beam"
     beam_size: int | None = Field(default=None, ge=1, le=_MOST_BEAM, description="Default: 4, or n_best if larger.")
     n_best: int = Field(default=1, ge=1, le=_MOST_BEAM, description="How many translations of each text.")
-    length_penalty: float = Field(default=0.6, ge=0, le=10)
+    length_penalty: float | None = Field(default=None, ge=0, le=10, description="Default: the model's.")
     max_length: int | None = Field(default=None, ge=1, le=1024, description="Most tokens of a translation.")
     min_length: int = Field(default=0, ge=0, le=1024)
     temperature: float = Field(default=1.0, gt=0, le=100, description="With method sampling.")
