@@ -63,7 +63,7 @@ class Aligner:
 
 def linked(weights: Tensor, source_words: Sequence[int], target_words: Sequence[int]) -> Alignment:
     """The links of words, from the weights of pieces, [T, S], and the number of each piece's word; -1 is no word."""
-    if not source_words or not target_words:
+    if not source_words or not target_words or not weights.numel():  # a model may say nothing
         return ()
     best = _summed(weights, source_words, target_words).argmax(1).tolist()
     return tuple((best[word], word) for word in sorted(set(target_words)) if word >= 0)
