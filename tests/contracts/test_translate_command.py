@@ -174,7 +174,7 @@ def test_mistakes_are_told_before_a_model_is_loaded(run: Run, tmp_path: Path) ->
         ([first, "--n-best", "2"], "--n-best does not apply to documents, which hold one translation per segment"),
         ([first, "--alignment"], "--alignment does not apply to documents"),
         ([first, "--json"], "--json prints a report about each document, so the documents need --out"),
-        (["-", "--out", tmp_path / "b"], "-: this name does not end like that of a document"),
+        (["-", "--out", tmp_path / "b"], "-: this is not a document that Regard knows"),
         (["-", "-"], "-: standard input can be read only once"),
         (["--glossary", "-"], "-: standard input can be read only once"),
         ([text, "--alignment", "--n-best", "2"], "--alignment applies to the best translation only"),

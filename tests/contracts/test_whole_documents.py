@@ -393,7 +393,7 @@ def test_other_encodings_folders_and_unknown_names_are_told(tmp_path: Path) -> N
     with pytest.raises(TextError, match="this is a folder"):
         translated_document(Fake(), tmp_path, format="txt")
     with pytest.raises(
-        TextError, match=r"does not end like that of a document\.\n  Give its format with --format: and"
+        TextError, match=r"this is not a document that Regard knows\.\n  Give its format with --format: and"
     ):
         translated_document(Fake(), tmp_path / "a.pptx")
     with pytest.raises(TextError, match=r"There is no document format 'xlif': did you mean 'xliff'\?"):
