@@ -9,6 +9,7 @@ from typing import Any
 
 from regard import modelfolder, shipped, tasks
 from regard.errors import ModelFolderError, SettingsError
+from regard.exchange.importing import is_foreign
 
 TRANSLATION = "translation"
 
@@ -35,8 +36,8 @@ def load(
 
 
 def task_of(model: str | Path) -> str:
-    """The name of the task of a model folder."""
-    return modelfolder.read_description(shipped.find(model)).task
+    """The name of the task of a model folder; the models of other programs translate."""
+    return TRANSLATION if is_foreign(model) else modelfolder.read_description(shipped.find(model)).task
 
 
 def _class_for(task: str, name: str) -> Any:
