@@ -10,6 +10,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from regard.files import new_folder
 from regard.text.inspection.statistics import SideStatistics
 from regard.text.pairs import Languages
 from regard.tokens import TokeniserSettings
@@ -84,11 +85,9 @@ def write_tokeniser(place: Path, settings: TokeniserSettings) -> None:
         return
     lines = [line.split("\t") for line in (place / "train.tsv").read_text("utf-8").split("\n") if line]
     made = train_tokenisers([line[0] for line in lines], [line[1] for line in lines], settings)
-    partial = folder.with_name(f".{folder.name}")
-    partial.mkdir(parents=True, exist_ok=True)
-    for name, content in made.files().items():
-        (partial / name).write_bytes(content)
-    partial.rename(folder)
+    with new_folder(folder) as new:
+        for name, content in made.files().items():
+            (new / name).write_bytes(content)
 
 
 def settings_of(configuration: Configuration, advice: Advice) -> list[str]:

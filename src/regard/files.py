@@ -76,6 +76,15 @@ def write(path: Path, content: str | bytes) -> None:
         file.write(content.encode() if isinstance(content, str) else content)
 
 
+def remove_folder(place: Path) -> None:
+    """Deletes a folder, if it is there: all of it is gone from its place at once, and then from the disk."""
+    gone = place.with_name(f".{place.name}.removed")
+    shutil.rmtree(gone, ignore_errors=True)
+    if place.exists():
+        place.replace(gone)
+    shutil.rmtree(gone, ignore_errors=True)
+
+
 def _beside(path: Path, ending: str) -> Path:
     return path.with_name(f".{path.name}.{secrets.token_hex(4)}.{ending}")
 

@@ -25,7 +25,7 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from regard.errors import CheckpointError, SettingsError
-from regard.files import new_folder, put_back
+from regard.files import new_folder, put_back, remove_folder
 from regard.settings import Settings
 from regard.training.plan import Plan
 
@@ -100,11 +100,7 @@ class Checkpoints:
 
     def discard(self) -> None:
         """Deletes everything, at once and then from the disk: the run starts again."""
-        gone = self.folder.with_name(f".{self.folder.name}.discarded")
-        shutil.rmtree(gone, ignore_errors=True)
-        if self.folder.exists():
-            self.folder.rename(gone)
-        shutil.rmtree(gone, ignore_errors=True)
+        remove_folder(self.folder)
 
     def newest(self, say: Say) -> tuple[Progress, Tensors, Tensors] | None:
         """The newest checkpoint that is whole; damaged ones are skipped and reported to `say`."""
