@@ -112,7 +112,7 @@ class Server(uvicorn.Server):
 
 
 class _Forward(logging.Handler):
-    """What uvicorn logs, in our form."""
+    """What libraries log, in our form: standard error has one JSON object a line, whoever writes."""
 
     def __init__(self, log: Log) -> None:
         super().__init__(logging.WARNING)
@@ -120,7 +120,7 @@ class _Forward(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         """One event."""
-        self._log.warning("http", message=record.getMessage())
+        self._log.warning("library", name=record.name, message=record.getMessage())
 
 
 def bound(settings: ServeSettings) -> socket.socket:
@@ -139,9 +139,7 @@ def bound(settings: ServeSettings) -> socket.socket:
 def serve(state: State, listener: socket.socket) -> None:
     """Serves until a signal ends it."""
     handler = _Forward(state.log)
-    loggers = [logging.getLogger(name) for name in ("uvicorn.error", "asyncio")]
-    for logger in loggers:
-        logger.addHandler(handler)
+    logging.getLogger().addHandler(handler)
     if not state.settings.is_local and not state.keys.required:
         state.log.warning(
             "open to others",
@@ -154,5 +152,4 @@ def serve(state: State, listener: socket.socket) -> None:
     finally:
         state.catalogue.close()
         state.uploads.remove()
-        for logger in loggers:
-            logger.removeHandler(handler)
+        logging.getLogger().removeHandler(handler)
