@@ -25,5 +25,5 @@ class _PageFiles(StaticFiles):
 
 
 def mount_page(app: FastAPI) -> None:
-    """Serves the page at every address that no route before it has taken; call this last."""
-    app.mount("/", _PageFiles(directory=FOLDER, html=True), name="page")
+    """Serves the page at every address that no route has, so that a wrong method at one that a route has is told."""
+    app.router.default = _PageFiles(directory=FOLDER, html=True)
