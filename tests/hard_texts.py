@@ -32,7 +32,7 @@ _NUMBERS = (
 _CODES = (
     "%s", "%d", "%1$s", "%(name)s", "%%", "%5.2f", "%lu", "{name}", "{0}", "{}", "{count:,d}", "{{ user.name }}",
     "{{name}}", "{{{raw}}}", "{% query %}", "${HOME}", "$PATH", "$(CC)", "%PATH%", "{n, number}", "{d, date, short}",
-    "`git add`", "&nbsp;", "&#8364;", "https://example.org/a?b=c&d=1", "www.example.org", "name@example.org",
+    "{file_name}", "&nbsp;", "&#8364;", "https://example.org/a?b=c&d=1", "www.example.org", "name@example.org",
 )  # fmt: skip
 _TAGS = (("<b>", "</b>"), ("<i>", "</i>"), ("**", "**"), ('<a href="page.html">', "</a>"), ("<code>", "</code>"))
 

@@ -1,6 +1,6 @@
 """Strings within a text that are not language: placeholders, markup, addresses. They are to survive translation.
 
-{name} {0} {n, number} {{ name }} {{#each}} {% if x %} ${name} $NAME $(NAME) `code`      <b> </b> <br/> &amp; &#160;
+{name} {0} {n, number} {{ name }} {{#each}} {% if x %} ${name} $NAME $(NAME)      <b> </b> <br/> &amp; &#160;
 %s %d %(name)s %1$s %1 %n %% 50%% %PATH%      https://example.org/a?b=c  www.example.org  name@example.org
 +49 30 123456  v1.2.0-rc1  192.168.0.1
 
@@ -35,7 +35,6 @@ _TEMPLATES = (
     r"\{#[^\n]{0,200}?#\}",
     r"\{\{\{[^{}\n]{1,200}\}\}\}",
     r"\{\{[^{}\n]{1,200}\}\}",
-    r"`[^`'\n]{1,80}`",
     r"\{\s*\w+\s*,\s*(?:number|date|time|spellout|ordinal|duration)\s*(?:,[^{}\n]{0,80})?\}",
 )
 _VARIABLES = (
@@ -52,7 +51,7 @@ _PERCENT = (
     r"(?<!\w)%L?\d{1,2}(?![\w%])",
 )
 _ALWAYS = (*_ADDRESSES, *_MARKUP, *_TEMPLATES, *_VARIABLES)
-_SIGNS = re.compile(r"[{%<&$@`]|://|www\.|\+\d|\d\.\d+\.\d|v\d")  # a text without any of these has no placeholder
+_SIGNS = re.compile(r"[{%<&$@]|://|www\.|\+\d|\d\.\d+\.\d|v\d")  # a text without any of these has no placeholder
 
 _NUMBERED = re.compile(r"^%\d+\$")
 _BLOCK = re.compile(r"\{%|\{\{[#^/]")
