@@ -8,7 +8,7 @@ import torch
 from hypothesis import settings
 
 torch.set_num_threads(1)
-settings.register_profile("house", deadline=None, derandomize=True, max_examples=50)
+settings.register_profile("house", deadline=None, derandomize=True, max_examples=30)
 settings.load_profile("house")
 
 

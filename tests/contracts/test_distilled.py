@@ -135,7 +135,7 @@ def test_a_training_that_fails_ends_all_of_it_with_its_message(folder: Path) -> 
 def test_who_stops_it_stops_the_training_and_the_same_command_goes_on(folder: Path) -> None:
     command = ["train", "learner.toml", "--teacher", "teacher.toml", "--teachers", "1", "--words", "20"]
     command += ["--source", "xx", "--out", "stopped", "--device", "cpu"]
-    command += ["--set", "training.checkpoint_every=5", "--set", "training.steps=400"]
+    command += ["--set", "training.checkpoint_every=5", "--set", "training.steps=150"]
     running = subprocess.Popen(
         [sys.executable, str(SCRIPT), *command], cwd=folder, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
         env=environment(folder / "cache") | {"REGARD_DATA": str(folder)},
