@@ -213,6 +213,24 @@ def test_po_is_written_with_a_context_where_a_source_comes_again(tmp_path):
     assert texts([tmp_path / "a.po"]) == [("Open", "Öffnen"), ("Open", "Offen")]
 
 
+@pytest.mark.parametrize(
+    ("encoding", "message"),
+    [
+        ("u", "the encoding 'u', which its header declares, is unknown"),
+        ("hex", "the encoding 'hex', which its header declares, is unknown"),
+        ("UTF-7", "this file is not in utf-7, which its header declares"),
+        ("UTF-16", "this file is not in utf-16, which its header declares"),
+    ],
+)
+def test_a_catalogue_that_is_not_in_the_encoding_it_declares_is_told(
+    tmp_path: Path, encoding: str, message: str
+) -> None:
+    (tmp_path / "a.po").write_text(PO.replace("UTF-8", encoding), encoding="utf-8")
+    with pytest.raises(CorpusError, match=f"a.po: {message}"):
+        texts([tmp_path / "a.po"])
+    assert texts([tmp_path / "a.po"], bad=BadInput(skip=True)) == []
+
+
 def test_xliff_1_gives_the_text_of_units_without_codes_and_counts_the_others(tmp_path):
     place(tmp_path, a__xlf=XLIFF_1)
     bad = BadInput()

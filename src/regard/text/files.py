@@ -35,6 +35,19 @@ class DamagedFile(Exception):  # noqa: N818
     """The compressed file cannot be read further; caught where the line is known."""
 
 
+class WrongEncodingError(CorpusError):
+    """The text is not in the encoding that was given or declared."""
+
+
+def is_known_encoding(name: str) -> bool:
+    """Whether Python knows an encoding of text by this name."""
+    try:
+        "".encode(name)
+    except (LookupError, UnicodeError):
+        return False
+    return True
+
+
 def bare_name(path: Path) -> str:
     """The name of the file without the ending of its compression: `train.en.gz` is `train.en`."""
     return path.stem if path.suffix in COMPRESSIONS else path.name
@@ -74,9 +87,13 @@ def transcoded(source: Iterator[bytes], encoding: str, path: Path) -> Iterator[b
             position += len(block)
         yield decoder.decode(b"", final=True).encode()
     except UnicodeDecodeError as error:
-        raise CorpusError(
+        raise WrongEncodingError(
             f"{path}: byte {position + error.start + 1:,} of this text, {error.object[error.start]:#04x}, is not "
             f"{encoding.upper()}.\n  Give the right encoding with --encoding."
+        ) from None
+    except UnicodeError:
+        raise WrongEncodingError(
+            f"{path}: this text is not {encoding.upper()}.\n  Give the right encoding with --encoding."
         ) from None
 
 

@@ -13,7 +13,7 @@ import polib
 
 from regard.errors import CorpusError
 from regard.text.bad_input import NotAPair, Problem
-from regard.text.files import DamagedFile, blocks, lines, replacing
+from regard.text.files import DamagedFile, WrongEncodingError, blocks, is_known_encoding, lines, replacing
 from regard.text.formats import Reading
 from regard.text.lines import cannot_hold, encoded
 from regard.text.pairs import Languages, Pair, matches
@@ -120,7 +120,17 @@ def parse(lines_: Sequence[str]) -> polib.POFile:
 
 
 def _catalogue(path: Path, reading: Reading) -> polib.POFile | None:
-    content = list(lines(path, reading.bad, reading.encoding or _declared_in(path)))
+    encoding = reading.encoding or _declared_in(path)
+    if encoding is not None and not is_known_encoding(encoding):
+        reading.bad.file(Problem.PO, path, None, f"the encoding {encoding!r}, which its header declares, is unknown.")
+        return None
+    try:
+        content = list(lines(path, reading.bad, encoding))
+    except WrongEncodingError:
+        if reading.encoding:
+            raise
+        reading.bad.file(Problem.PO, path, None, f"this file is not in {encoding}, which its header declares.")
+        return None
     sound = [line for line in content if line is not None]
     if not sound or len(sound) < len(content):
         return None
