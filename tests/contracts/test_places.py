@@ -67,6 +67,16 @@ def test_python_looks_for_garbage_again_after_a_search_even_one_that_failed(engi
     engine.search(sentences(3), settings)
 
 
+def test_python_looks_for_garbage_again_after_the_last_of_several_searches() -> None:
+    first, second = captured.no_garbage(), captured.no_garbage()
+    first.__enter__()
+    second.__enter__()
+    first.__exit__(None, None, None)
+    assert not gc.isenabled()
+    second.__exit__(None, None, None)
+    assert gc.isenabled()
+
+
 def test_sentences_of_a_damaged_model_do_not_stay_in_their_places_for_ever(engine: TorchEngine) -> None:
     engine._on_a_cpu = engine._on_a_gpu  # type: ignore[method-assign]
     engine.model.target_embedding.weight.data.fill_(torch.nan)  # type: ignore[attr-defined]

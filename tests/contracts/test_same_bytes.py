@@ -3,6 +3,7 @@
 If one of them changes, stored corpora of earlier versions are not found again, and tokenisers differ.
 """
 
+import gc
 import lzma
 from collections import Counter
 from hashlib import sha256
@@ -107,6 +108,7 @@ def test_advice_tokeniser_and_preparation_read_the_files_once(
     monkeypatch.setattr(gathering, "_read", lambda order: readings.append(order.paths) or read(order))
     out = tmp_path / "out"
     gathered(source, out).statistics(workers=1)
+    assert gc.isenabled()
     prepare(source, trained("words", source, out), out, workers=1)
     assert readings == [(Path("a.tsv"),), (Path("b.tsv.xz"),)]
 

@@ -140,7 +140,7 @@ class Gathered:
     def statistics(self, *, workers: int | None = None) -> tuple[SideStatistics, SideStatistics]:
         """What both sides are like."""
         source, target = SideStatistics(), SideStatistics()
-        with _processes(workers if len(self.pieces) > INLINE else 1) as run:
+        with no_search_for_cycles(), _processes(workers if len(self.pieces) > INLINE else 1) as run:
             for pieces in (self.pieces[:_FIRST], self.pieces[_FIRST:]):
                 full = source.full and target.full  # then further strings are not asked for, nor sent
                 for of_source, of_target in run(_sizes_only if full else _statistics, pieces):
