@@ -1,8 +1,9 @@
 """The checks of every translation: cheap, and on by default.
 
 Some findings are `SERIOUS`: something of the source is missing, or something was invented. Such a translation is never
-given out; where no safer way mends it, the source text stays. All others are signs of a bad translation: they are
-reported if no safer way does better.
+the best one; where no safer way mends it, the source text stays. Where several are asked for, it stands behind all
+others, with its findings. All other findings are signs of a bad translation: they are reported if no safer way does
+better.
 """
 
 from __future__ import annotations

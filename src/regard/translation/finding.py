@@ -46,6 +46,16 @@ class Found:
         """The mean log-probability of its pieces and of the end."""
         return self.hypothesis.total / (len(self.hypothesis.ids) + 1)
 
+    @property
+    def badness(self) -> tuple[int, int]:
+        """How many findings there are, the serious ones first; none where the source text stays."""
+        return (0, 0) if self.refused else (sum(one.serious for one in self.findings), len(self.findings))
+
+    @property
+    def is_sound(self) -> bool:
+        """Whether nothing of the source is missing, and nothing was invented."""
+        return not self.badness[0]
+
     def saying(self, text: str) -> Found:
         """The same, with another text."""
         return self if text == self.text else replace(self, text=text, changed=True, alignment=None)

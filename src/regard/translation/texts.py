@@ -178,16 +178,23 @@ def _named(value: object) -> str:
 
 
 def _ranked(found: Sequence[Sequence[Found]], search: SearchSettings) -> list[list[Found]]:
-    """The best ways to choose one translation of each segment, by the sum of their scores; samples as they came."""
+    """The best ways to choose one translation of each segment; samples as they came.
+
+    Those with fewer findings are better, and of these the ones with the larger sum of scores.
+    """
     if search.n_best == 1 and all(len(others) == 1 for others in found):  # by far the most frequent case
         return [[others[0] for others in found]]
     if search.method == "sampling":
         return [[others[min(rank, len(others) - 1)] for others in found] for rank in range(search.n_best)]
-    ranked: list[tuple[float, list[Found]]] = [(0.0, [])]
+    ranked: list[list[Found]] = [[]]
     for others in found:
-        longer = [(score + other.hypothesis.score, [*chosen, other]) for score, chosen in ranked for other in others]
-        ranked = sorted(longer, key=lambda way: -way[0])[: search.n_best]
-    return [chosen for _, chosen in ranked]
+        ranked = sorted(([*chosen, other] for chosen in ranked for other in others), key=_order)[: search.n_best]
+    return ranked
+
+
+def _order(chosen: Sequence[Found]) -> tuple[int, int, float]:
+    serious, findings = (sum(found.badness[number] for found in chosen) for number in (0, 1))
+    return serious, findings, -sum(found.hypothesis.score for found in chosen)
 
 
 def _filled(parts: Sequence[Part], chosen: Sequence[Found]) -> list[str]:

@@ -47,9 +47,9 @@ class Verifying:
                 by_text: dict[str, Found] = {}
                 for other in (*checked[n], *again):
                     by_text.setdefault(other.text, other)
-                checked[n] = sorted(by_text.values(), key=_badness)[: settings.n_best]
+                checked[n] = sorted(by_text.values(), key=lambda other: other.badness)[: settings.n_best]
         return [
-            _given_out(sentence, others) if any(other.findings for other in others) else others
+            _given_out(sentence, others, settings) if any(other.findings for other in others) else others
             for sentence, others in zip(sentences, checked, strict=True)
         ]
 
@@ -101,16 +101,13 @@ def _worth_another_way(found: Found, settings: SearchSettings) -> bool:
     return bool(checks) and found.likelihood > _HOPELESS
 
 
-def _badness(found: Found) -> tuple[int, int]:
-    return sum(finding.serious for finding in found.findings), len(found.findings)
-
-
-def _given_out(sentence: Sentence, others: Sequence[Found]) -> list[Found]:
-    """Those without serious findings; if there are none, the source text."""
-    sound = [other for other in others if not any(finding.serious for finding in other.findings)]
-    if sound:
-        return sound
-    return [replace(others[0], text=sentence.text, changed=True, alignment=None, lost=(), refused=True)]
+def _given_out(sentence: Sentence, others: Sequence[Found], settings: SearchSettings) -> list[Found]:
+    """Those with serious findings last; before them the source text, if there are no others."""
+    ordered = sorted(others, key=lambda other: other.badness)
+    if ordered[0].is_sound:
+        return ordered
+    source = replace(ordered[0], text=sentence.text, changed=True, alignment=None, lost=(), refused=True)
+    return [source, *ordered][: settings.n_best]
 
 
 def _cut(sentence: Sentence) -> list[str]:
