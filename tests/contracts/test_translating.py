@@ -58,17 +58,26 @@ def test_any_window_gives_the_same_stream(translator: Translator) -> None:
 
 
 def test_several_translations_are_sorted_distinct_and_led_by_the_best(translator: Translator) -> None:
-    found = translator.translate("w1 w2 w3", n_best=4)
+    found = translator.translate("w1 w2 w3", n_best=4, checks=False)
     scores = [other.score for other in found.alternatives]
     assert len(found.alternatives) == 4
     assert scores == sorted(scores, reverse=True)
     assert len({other.tokens for other in found.alternatives}) == 4
-    assert found.text == found.alternatives[0].text == translator.translate("w1 w2 w3").text
+    assert found.text == found.alternatives[0].text == translator.translate("w1 w2 w3", checks=False).text
     assert translator.translate("w1 w2 w3").alternatives == ()
 
 
+def test_checks_put_the_best_first_and_keep_the_others(translator: Translator) -> None:
+    found = translator.translate("w1 w2 w3", n_best=4)
+    serious = [sum(finding.serious for finding in other.findings) for other in found.alternatives]
+    assert len({other.text for other in found.alternatives}) == 4
+    assert serious == sorted(serious)
+    assert serious[0] == 0 or found.refused
+    assert found.text == found.alternatives[0].text == translator.translate("w1 w2 w3").text
+
+
 def test_a_score_is_the_sum_of_what_forward_says_and_that_of_search(translator: Translator) -> None:
-    found = translator.translate("w1 w2 w3", logprobs=True)
+    found = translator.translate("w1 w2 w3", logprobs=True, checks=False)  # which would put numbers into the text
     (scored,) = translator.score(["w1 w2 w3"], [found.text])
     assert scored.tokens == found.tokens
     assert scored.logprobs == pytest.approx(found.logprobs, abs=1e-4)

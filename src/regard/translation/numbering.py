@@ -41,7 +41,7 @@ class Numbering:
             if damaged:
                 others = way([sentences[n] for n in damaged], [asked[n] for n in damaged], settings)
                 for n, other in zip(damaged, others, strict=True):
-                    found[n] = other or found[n]
+                    found[n] = _filled_up(other or [], found[n], settings.n_best)
         return [
             [self._with_units(sentence, own, other) for other in others] if own else others
             for sentence, own, others in zip(sentences, asked, found, strict=True)
@@ -111,6 +111,12 @@ class Numbering:
             whole = [self._in_place(sentence, own, other) for other in whole]
             results.append([other for other in whole if not _damaged(sentence, own, other.text)] or None)
         return results
+
+
+def _filled_up(sound: Sequence[Found], before: Sequence[Found], most: int) -> list[Found]:
+    """The mended translations, and behind them what was found before, as long as more are asked for."""
+    texts = {other.text for other in sound}
+    return [*sound, *(other for other in before if other.text not in texts)][:most]
 
 
 def _numbers(sentence: Sentence) -> list[Number]:
