@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from regard import files
-from regard.files import new_file, new_folder, write
+from regard.files import new_file, new_folder, remove_folder, write
 
 ROOT = Path(__file__).parents[2]
 
@@ -95,7 +95,7 @@ def test_everything_is_on_the_disk_before_it_is_moved(tmp_path: Path, monkeypatc
 _KILLED = """
 import os, signal, sys
 from pathlib import Path
-from regard.files import new_file, new_folder
+from regard.files import new_file, new_folder, remove_folder
 with new_folder(Path(sys.argv[1], "folder")) as folder, new_file(Path(sys.argv[1], "file")) as file:
     (folder / "half").touch()
     os.kill(os.getpid(), signal.SIGKILL)
@@ -137,6 +137,14 @@ def test_files_and_folders_have_the_permissions_of_any_other(tmp_path: Path) -> 
     make(tmp_path / "folder", "")
     for plain, ours in (("plain", "file"), ("plain folder", "folder")):
         assert (tmp_path / ours).stat().st_mode == (tmp_path / plain).stat().st_mode
+
+
+def test_a_removed_folder_leaves_nothing_and_none_is_no_error(tmp_path: Path) -> None:
+    make(tmp_path / "folder", "old")
+    (tmp_path / ".folder.removed").mkdir()  # left by one that was killed
+    for _ in range(2):
+        remove_folder(tmp_path / "folder")
+        assert list(tmp_path.iterdir()) == []
 
 
 def test_nothing_else_moves_files_into_place_by_hand() -> None:
