@@ -95,7 +95,7 @@ def test_everything_is_on_the_disk_before_it_is_moved(tmp_path: Path, monkeypatc
 _KILLED = """
 import os, signal, sys
 from pathlib import Path
-from regard.files import new_file, new_folder, remove_folder
+from regard.files import new_file, new_folder
 with new_folder(Path(sys.argv[1], "folder")) as folder, new_file(Path(sys.argv[1], "file")) as file:
     (folder / "half").touch()
     os.kill(os.getpid(), signal.SIGKILL)
