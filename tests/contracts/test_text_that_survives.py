@@ -11,6 +11,7 @@ import pytest
 import regard
 from hard_texts import english, german
 from regard.text.placeholders import placeholders
+from regard.translation.segments import Segment, Segmenter
 from regard.translation.translator import Translation
 
 GERMAN = set("äöüÄÖÜß„“”‚‘’–—…»«°€§·×éàèêáóç\u00a0\u202f")
@@ -96,6 +97,31 @@ def test_texts_in_capitals_come_back_in_capitals_and_in_the_other_language(trans
     for found in capitals:
         assert found.text.isupper(), found
         assert len(set(found.source.split()) & set(found.text.split())) <= 1, found
+
+
+@pytest.mark.parametrize(("text", "parts"), [
+    ("DO NOT OPEN THIS DOOR. It is dangerous.", ["DO NOT OPEN THIS DOOR.", "It is dangerous."]),
+    ("It is hot. DO NOT TOUCH IT! Wait.", ["It is hot.", "DO NOT TOUCH IT!", "Wait."]),
+    ("DO NOT OPEN. IT IS HOT.", ["DO NOT OPEN. IT IS HOT."]),
+    ("We met at UNESCO. It was fine.", ["We met at UNESCO. It was fine."]),
+    ("UNESCO. It was fine.", ["UNESCO. It was fine."]),
+    ("<b>DO NOT OPEN. It</b> is hot.", ["<b>DO NOT OPEN. It</b> is hot."]),
+])  # fmt: skip
+def test_a_sentence_in_capitals_beside_others_is_a_part_of_its_own(text: str, parts: list[str]) -> None:
+    tokeniser = regard.load("en-de", device="cpu").tokenisers.source
+    segmenter = Segmenter(tokeniser, split_over=40, most_pieces=500)
+    found = segmenter.parts(text, letters=True)
+    assert [part.text for part in found if isinstance(part, Segment)] == parts
+    assert "".join(part.text if isinstance(part, Segment) else part for part in found) == text
+    assert len(segmenter.parts(text)) == 1
+
+
+def test_only_the_sentences_that_were_in_capitals_come_back_in_capitals() -> None:
+    found = regard.load("en-de", device="cpu").translate("DO NOT OPEN THIS DOOR. It is dangerous.")
+    warning, reason = found.text.split(". ")
+    assert warning.isupper()
+    assert not {"DO", "OPEN", "THIS", "DOOR"} & set(warning.split())
+    assert not reason.isupper()
 
 
 def test_a_text_without_known_letters_comes_back_unchanged(translations: list[Translation]) -> None:

@@ -1,5 +1,7 @@
 """A text and the parts of it that are translated one by one: lines, cells between tabs, sentences if it is long.
 
+Sentences in capitals beside others are parts of their own, too: `recasing.py` knows a part in capitals only as a whole.
+
 What is between the parts stays as it is, and so does white space around the text. Short texts of one line, by far
 the most, are one part each, and looking for more costs them nothing.
 """
@@ -10,6 +12,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+from regard.text.casing import Case, case_of
 from regard.text.placeholders import Placeholder, only_placeholders, placeholders
 from regard.text.sentences import clauses, has_breaks, lines, pieces_between_spaces, sentences
 from regard.text.unknown_characters import unknown
@@ -19,6 +22,7 @@ from regard.tokens.tokeniser import Tokeniser, utf8
 _MOST_WORDS = 80  # a single sentence of more words is cut at its clauses
 _TAG_BREAK = re.compile(r"(?<=[.!?:…])\s*<br ?/?>\s*()|<br ?/?>\s*()(?=[^\W\d_a-z])")  # a new sentence behind a tag
 _CELL = re.compile(r"[^\t]*\t+|[^\t]+")
+_CAPITALS = re.compile(r"[^\W\d_a-z]{2}")
 _PIECES_A_CHARACTER = 4  # one for each byte, at most
 
 
@@ -50,13 +54,14 @@ class Segmenter:
     def parts(self, text: str, *, syntax: str = "", letters: bool = False) -> list[Part]:
         """The parts; joined, the text. Placeholders have this syntax.
 
-        With `letters`, a part is translated only if it has letters that the model knows.
+        With `letters`, a part is translated only if it has letters that the model knows, and sentences in capitals
+        are parts of their own.
         """
         if not text.isascii():
             utf8(text)
         parts: list[Part] = []
         begins = 0
-        for piece in self._pieces(text):
+        for piece in _by_case(self._pieces(text), syntax) if letters else self._pieces(text):
             core = piece.strip()
             before, after = piece[: len(piece) - len(piece.lstrip())], piece[len(piece.rstrip()) :] if core else ""
             own = self._part(core, begins, syntax, letters=letters)
@@ -126,6 +131,21 @@ class Segmenter:
         """What has no place to cut, in parts that surely fit."""
         size = max(1, min(_MOST_WORDS, self._most_pieces // _PIECES_A_CHARACTER - 1))
         return [text[start : start + size] for start in range(0, len(text), size)]
+
+
+def _by_case(pieces: Iterable[str], syntax: str) -> Iterator[str]:
+    """The pieces; one of several sentences of which some, but not all, are in capitals is cut into these."""
+    for piece in pieces:
+        own = sentences(piece) if _CAPITALS.search(piece) else []
+        found = [placeholders(sentence, syntax) for sentence in own]
+        cases = {_shouts(one, apart) for one, apart in zip(own, found, strict=True)}
+        tags = any(one.is_tag for apart in found for one in apart)  # they may open in one and close in another
+        yield from own if len(cases) > 1 and not tags else [piece]
+
+
+def _shouts(sentence: str, apart: Sequence[Placeholder]) -> bool:
+    """Whether a sentence is in capitals; a single word may be a name."""
+    return " " in sentence.strip() and case_of(sentence, "", apart) is Case.CAPITALS
 
 
 def _at_tags(line: str) -> list[str]:
