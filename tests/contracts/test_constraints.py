@@ -238,3 +238,10 @@ def test_scores_do_not_depend_on_company_and_any_iterable_is_taken(translator: T
     assert translator.score([], []) == []
     with pytest.raises(TextError, match=r"There are only 1 targets, but more sources\.\n  Give one target per source"):
         translator.score(iter(["a", "b"]), iter(["c"]))
+
+
+def test_dates_are_no_versions() -> None:
+    from regard.text.placeholders import placeholders
+
+    assert not placeholders("1954.11.02 and 2.11.1954")
+    assert [found.start for found in placeholders("version 2.11.195 of 1954.11.02")] == [8]
