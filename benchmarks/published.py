@@ -49,7 +49,7 @@ Result = dict[str, Any]
 
 
 class Run(NamedTuple):
-    """One training; where there are several seeds, their models together; where there is none, the words to learn."""
+    """One training; with several seeds, an ensemble of their models; without a seed, the words to learn."""
 
     recipe: str
     language: str

@@ -70,7 +70,7 @@ def cost(lines: int) -> None:
 
 
 if __name__ == "__main__":
-    print("differences found where there is none")
+    print("false positives: differences found between equal systems")
     for name in ("bleu", "chrf", "ter", "exact_match"):
         false_alarms(name)
     one_line()

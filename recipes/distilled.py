@@ -42,7 +42,7 @@ TRIES = 12  # for each word that is wanted; small vocabularies have no more new 
 REPEATED = 2  # of each pair to train on
 BEAM = 4
 PART = 200_000  # sentences in a file
-TOGETHER = 20_000  # words that are said at a time, so that a GPU is seldom half empty
+TOGETHER = 20_000  # words in a window of the search, so that a GPU is seldom half empty
 FIRST, LAST = "\x02", "\x03"
 
 

@@ -188,7 +188,7 @@ class _Shelves:
         return rooms
 
     def wanted(self, rooms: Numbers) -> NDArray[Any]:
-        """The last shelf that is not empty and whose pairs fit into each room; 0 where there is none."""
+        """The last shelf that is not empty and whose pairs fit into each room; 0 without such a shelf."""
         best = np.where(self.left[self.shelves] > 0, self.shelves, 0).astype(self.shelves.dtype)
         best = np.maximum.accumulate(np.maximum.accumulate(best, axis=0), axis=1)
         return best.ravel()[rooms]

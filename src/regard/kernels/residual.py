@@ -137,7 +137,7 @@ def _residual_norm(
     x: Tensor, y: Tensor, weight: Tensor, bias: Tensor, seed: Tensor | None, p: float, epsilon: float
 ) -> tuple[Tensor, Tensor, Tensor]:
     """[..., D] twice and [D] twice -> [..., D] normalised; and for the gradient: [..., D] what was normalised, and
-    [2, N] its mean and the inverse of its deviation. The seed is one int64; where there is none, all is kept.
+    [2, N] its mean and the inverse of its deviation. The seed is one int64; without one, nothing is dropped.
     """
     x, y = x.contiguous(), y.contiguous()
     out, added, statistics = _empty(x)

@@ -1,7 +1,7 @@
 """Spans of tagged words, by the rules of conlleval (Tjong Kim Sang and Buchholz, 2000).
 
 A tag is `O` or a prefix and a type, such as `B-NP`. `B` and `S` begin a span, `E` and `S` end one; `I` continues a span
-of its type, or begins one where there is none. A span is right if its first word, its last word and its type are.
+of its type, or begins one after `O` or another type. A span is right if its first word, its last word and its type are.
 """
 
 from __future__ import annotations

@@ -108,7 +108,7 @@ class ByteNet(WordModel):
         return {}
 
     def _below(self, state: Kept) -> Tensor:
-        """[R, D] the column of the source below the position of each row; zero where there is none."""
+        """[R, D] the column of the source below the position of each row; zero beyond the source."""
         columns = state.shared["columns"]  # [N, U, D]
         sentences = torch.arange(state.positions.size(0), device=columns.device) // state.width
         last = columns.size(1) - 1

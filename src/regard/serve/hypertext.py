@@ -53,8 +53,8 @@ _INLINE = frozenset(
 )
 _VOID = frozenset(["area", "base", "col", "embed", "img", "input", "link", "meta", "param", "source", "track", "wbr"])
 _KEPT = frozenset(
-    ["code", "kbd", "math", "noscript", "pre", "samp", "script", "style", "svg", "template", "textarea", "title", "xmp"]
-) - {"title"}
+    ["code", "kbd", "math", "noscript", "pre", "samp", "script", "style", "svg", "template", "textarea", "xmp"]
+)
 _TOKEN = re.compile(
     r"(?P<other><!--.*?(?:-->|\Z)|<![A-Za-z\[][^>]*>|<\?[^>]*>)"
     r"|<(?P<end>/?)(?P<name>[A-Za-z][\w:-]*)(?P<rest>(?:[^<>\"']|\"[^\"]*\"|'[^']*')*)>",

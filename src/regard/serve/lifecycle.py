@@ -112,7 +112,7 @@ class Server(uvicorn.Server):
 
 
 class _Forward(logging.Handler):
-    """What libraries log, in our form: standard error has one JSON object a line, whoever writes."""
+    """What libraries log, in our form: every line on standard error is one JSON object."""
 
     def __init__(self, log: Log) -> None:
         super().__init__(logging.WARNING)

@@ -25,5 +25,5 @@ class _PageFiles(StaticFiles):
 
 
 def mount_page(app: FastAPI) -> None:
-    """Serves the page at every address that no route has, so that a wrong method at one that a route has is told."""
+    """Serves the page at addresses without a route, so that a wrong method at a known address is still an error 405."""
     app.router.default = _PageFiles(directory=FOLDER, html=True)

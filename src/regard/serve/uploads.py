@@ -190,6 +190,6 @@ def _refuse_bombs(path: Path, most: int) -> None:
         with zipfile.ZipFile(path) as archive:
             members = archive.infolist()
     except (zipfile.BadZipFile, OSError, ValueError):
-        return  # whoever reads it says what is wrong
+        return  # the reader of the document reports the error
     if len(members) > _MOST_MEMBERS or sum(member.file_size for member in members) > most:
         raise ApiError(400, f"Invalid request: the file unpacks to more than {most:,} bytes or {_MOST_MEMBERS:,} parts")

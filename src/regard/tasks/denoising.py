@@ -75,7 +75,7 @@ def _parts(total: int, count: int, draw: np.random.Generator) -> list[int]:
 
 
 def _whole(streams: dict[str, Rows], *, begin: int, tokens: int, key: Key = ()) -> Batch:  # noqa: ARG001
-    """The text is said again as a whole: what a task without sentinels can do."""
+    """The whole text is the target: what a task without sentinels can do."""
     target, labels = shifted(streams["text"], begin)
     labelled = target.segments != 0
     return Batch({"source": streams["text"], "target": target}, labels, labelled, tokens or int(torch.sum(labelled)))

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from regard.batches.loader import MakeBatch
+from regard.batches.loader import Key, MakeBatch
 from regard.batches.rows import Batch, Rows
 
 
@@ -18,7 +18,7 @@ from regard.batches.rows import Batch, Rows
 class Task:
     """A task, as the loader, training and model folders know it.
 
-    Its text is read, prepared and validated by the file of the same name in `training/work`.
+    Its text is read, prepared and validated by the file of the same name in `training/tasks`.
     """
 
     streams: tuple[str, ...]  # of a batch
@@ -48,7 +48,8 @@ def shifted(rows: Rows, begin: int) -> tuple[Rows, Tensor]:
     return Rows(read, rows.segments, rows.positions), rows.tokens
 
 
-def labelled_batch(text: Rows, labels: Rows) -> Batch:
+def labelled_batch(streams: dict[str, Rows], *, begin: int, tokens: int, key: Key = ()) -> Batch:  # noqa: ARG001
     """A batch of texts whose stored labels stand beside their tokens, from 1; 0: this token has none."""
+    text, labels = streams["text"], streams["labels"]
     labelled = (labels.tokens != 0) & (text.segments != 0)
     return Batch({"text": text}, (labels.tokens - 1).clamp(min=0), labelled, 0)

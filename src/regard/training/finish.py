@@ -24,9 +24,9 @@ from regard.training.report.report_page import write_report
 from regard.training.report.summary import Summary
 from regard.training.source_use import ending
 from regard.training.surroundings import Surroundings
+from regard.training.tasks import Work
 from regard.training.validation import Validation
 from regard.training.window import perplexity
-from regard.training.work import Work
 from regard.version import __version__
 
 METRICS, REPORT, BEST = "metrics.jsonl", "report.html", "best"

@@ -37,8 +37,8 @@ from regard.training.recipe import Recipe, put_together
 from regard.training.resuming import check_data, may_restart, write_recipe, write_restarted
 from regard.training.source_use import safer
 from regard.training.surroundings import Surroundings
+from regard.training.tasks import work
 from regard.training.validation import Looking
-from regard.training.work import work
 
 
 def run(recipe: Recipe, around: Surroundings, *, reasons: list[str], resume: bool, changed_data: bool = False) -> bool:

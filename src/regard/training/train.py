@@ -36,8 +36,8 @@ from regard.training.resuming import (
 )
 from regard.training.run import run
 from regard.training.surroundings import Surroundings
+from regard.training.tasks import work
 from regard.training.training_settings import TrainingSettings
-from regard.training.work import work
 
 Watch = Callable[[TrainingSettings], AbstractContextManager[View]]
 """Makes the view of a run, once its settings are known."""

@@ -99,7 +99,7 @@ def _plan(sentence: Sentence, spans: Sequence[Unknown]) -> _Plan:
 
 
 def _as_a_word(text: str, one: Unknown) -> Unknown:
-    """A symbol that stands between two words is said as a word."""
+    """A symbol between two words is translated as a word."""
     sides = text[: one.start].rstrip(" ")[-1:], text[one.end :].lstrip(" ")[:1]
     apart = text[one.start - 1 : one.start] == " " and text[one.end : one.end + 1] == " "
     return one._replace(kind=Kind.WORD) if one.kind is Kind.SYMBOL and apart and all(map(str.isalnum, sides)) else one

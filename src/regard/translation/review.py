@@ -1,4 +1,4 @@
-"""What a reviewer is told: the segments that the checks found something in, and how sure the model is of them."""
+"""The report for a reviewer: the segments with findings, and the model's confidence in them."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ const queriesOf = kind => data.tokens[kind === "encoder" ? "source" : "said"];
 const keysOf = kind => data.tokens[kind === "decoder" ? "read" : "source"];
 const nameOf = (kind, layer, head) => head < 0 ? `${kind}.${layer}` : `${kind}.${layer}.${head}`;
 
-/** The logarithms of one head's weights, [T * S]; -Infinity where nobody looks. */
+/** The logarithms of one head's weights, [T * S]; -Infinity where looking is not allowed. */
 function logarithms(attention, head) {
   attention.unpacked ??= new Uint16Array(bytes(attention.logarithms).buffer);
   const [, T, S] = attention.shape, all = attention.unpacked;

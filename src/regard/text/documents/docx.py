@@ -1,6 +1,6 @@
 """DOCX, the documents of Word: each paragraph is a segment, in tables, text boxes, headers, footers and notes as well.
 
-Word splits text into runs, often for reasons that nobody sees. Neighbouring runs that look alike are one text here; the
+Word splits text into runs, often for invisible reasons. Neighbouring runs that look alike are one text here; the
 look that most of a paragraph has needs no tag, any other one is a tag around text. Links and insertions are tags
 around text; images, fields, notes, tabs and breaks are single tags. Comments and deletions stay as they are.
 """
@@ -102,7 +102,7 @@ class _Paragraph:
     start: int = 0
     end: int = 0
     look: str = ""  # the one of most of the text
-    _looks: dict[str, str] = field(default_factory=dict)  # without what nobody sees, and as it was first written
+    _looks: dict[str, str] = field(default_factory=dict)  # without invisible properties -> as it was first written
 
     def __post_init__(self) -> None:
         children = [child for child in self.node.children if child.local != "pPr"]

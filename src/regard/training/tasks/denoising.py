@@ -8,7 +8,7 @@ from regard.tokens.lines import id_of
 from regard.training.corpora import Corpora
 from regard.training.recipe import DataSettings, Recipe
 from regard.training.surroundings import Surroundings
-from regard.training.work.documents import PlainText, Texts
+from regard.training.tasks.documents import PlainText, Texts
 
 
 class Denoising(PlainText):

@@ -25,9 +25,9 @@ from regard.training.advice import suitable_vocabulary
 from regard.training.corpora import Corpora, kept_tokenisers
 from regard.training.recipe import DataSettings, Recipe, Tables
 from regard.training.surroundings import Surroundings
+from regard.training.tasks.documents import Texts
+from regard.training.tasks.work import Chosen, Work
 from regard.training.validation import Looking, Validation
-from regard.training.work.documents import Texts
-from regard.training.work.work import Chosen, Work
 
 _PART, _SAMPLES = 10, 20  # of the examples, a tenth is held out
 

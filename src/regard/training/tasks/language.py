@@ -11,8 +11,8 @@ from regard.tokens.lines import Lines
 from regard.training.corpora import Corpora
 from regard.training.recipe import Recipe
 from regard.training.surroundings import Surroundings
+from regard.training.tasks.documents import PlainText, Texts
 from regard.training.validation import Looking, Validation
-from regard.training.work.documents import PlainText, Texts
 
 _SAMPLES, _GIVEN, _SAID = 5, 16, 48  # beginnings, how many tokens they have, and how many more are generated
 

@@ -14,8 +14,8 @@ from regard.tokens.tokeniser import SPECIAL, Tokeniser
 from regard.training.corpora import Corpora
 from regard.training.recipe import Recipe
 from regard.training.surroundings import Surroundings
+from regard.training.tasks.documents import PlainText, Texts
 from regard.training.validation import Looking, Validation
-from regard.training.work.documents import PlainText, Texts
 
 _SAMPLES, _TOKENS = 5, 48
 

@@ -10,7 +10,7 @@ from regard.text.labelled import Labelled, tags
 from regard.tokens.tokeniser import Tokeniser
 from regard.tokens.words_apart import first_tokens
 from regard.training.recipe import DataSettings
-from regard.training.work.labelled import LabelledText
+from regard.training.tasks.labelled import LabelledText
 
 
 class Tagging(LabelledText):

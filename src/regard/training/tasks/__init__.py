@@ -9,14 +9,14 @@ from __future__ import annotations
 from importlib import import_module
 
 from regard import tasks
-from regard.training.work.work import Work
+from regard.training.tasks.work import Work
 
 __all__ = ["Work", "work"]
 
 
 def work(task: str) -> Work:
     """What training does for the task of that name."""
-    tasks.task(task)  # refuses names that there are not
+    tasks.task(task)  # refuses unknown names
     found = import_module(f"{__name__}.{task}").WORK
     assert isinstance(found, Work)
     return found

@@ -29,7 +29,7 @@ from regard.training.advice import suitable_vocabulary
 from regard.training.corpora import kept_tokenisers
 from regard.training.recipe import DataSettings, Recipe, Tables
 from regard.training.surroundings import Surroundings
-from regard.training.work.work import Chosen, Work
+from regard.training.tasks.work import Chosen, Work
 
 _FEW, _SHARE, _PART = 20, 0.1, 20  # of fewer documents, a tenth of the text is held out; else a twentieth of them
 _CHUNK = 1024

@@ -35,9 +35,9 @@ from regard.training.length_choice import Candidate, candidate, chosen, length_r
 from regard.training.machine.estimate import Speeds
 from regard.training.recipe import DataSettings, Recipe, Tables
 from regard.training.surroundings import Surroundings
+from regard.training.tasks.work import Chosen, Work
 from regard.training.testing import test
 from regard.training.validation import Conclusion, Looking, Validation, one_epoch
-from regard.training.work.work import Chosen, Work
 from regard.translation.confidence import GOOD, KEY, fit
 from regard.translation.engines.torch import TorchEngine
 

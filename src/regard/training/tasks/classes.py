@@ -9,7 +9,7 @@ from regard.text.bad_input import BadInput
 from regard.text.labelled import Labelled, classes
 from regard.tokens.tokeniser import Tokeniser
 from regard.training.recipe import DataSettings
-from regard.training.work.labelled import LabelledText
+from regard.training.tasks.labelled import LabelledText
 
 
 class Classification(LabelledText):
