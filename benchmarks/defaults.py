@@ -113,8 +113,8 @@ def _run_all(options: argparse.Namespace, names: Sequence[str], results: Path) -
     done = {(line["corpus"], line["configuration"], line["seed"]) for line in _read(results)}
     runs = [
         Run(corpus, configuration, seed)
-        for corpus in names
         for configuration in chosen
+        for corpus in names
         for seed in (seeds if configuration == AUTO else seeds[:1])
     ]
     waiting, lock = [run for run in runs if tuple(run) not in done], Lock()

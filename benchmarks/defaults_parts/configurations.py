@@ -38,16 +38,12 @@ class Configuration(NamedTuple):
 GRID = (
     Configuration("tiny", "post", 8_000, 5e-3, 0.3),  # what auto was for small corpora
     Configuration("tiny", "pre", 4_000, 5e-3, 0.3),
-    Configuration("tiny", "pre", 8_000, 5e-3, 0.3),
     Configuration("small", "pre", 2_000, 2e-3, 0.3),
     Configuration("small", "pre", 4_000, 2e-3, 0.3),
     Configuration("small", "pre", 8_000, 2e-3, 0.3),
     Configuration("small", "pre", 4_000, 2e-3, 0.1),
-    Configuration("small", "pre", 4_000, 1e-3, 0.3),
     Configuration("small", "post", 4_000, 1e-3, 0.3),
     Configuration("base", "pre", 8_000, 1e-3, 0.3),
-    Configuration("base", "pre", 16_000, 1e-3, 0.2),
-    Configuration("base", "pre", 32_000, 1e-3, 0.1),
 )
 
 
