@@ -1,5 +1,6 @@
 """Small training runs for tests: reversing words, seconds on a CPU."""
 
+import contextlib
 import json
 import os
 import random
@@ -70,13 +71,15 @@ def run(
     return here(options(data, out, *more, settings=settings, small=small), data.parent / "cache")
 
 
-def here(arguments: list[str], cache: Path) -> subprocess.CompletedProcess[str]:
-    """The command `regard` with these arguments, in this process, as if it had one of its own."""
+def here(
+    arguments: list[str], cache: Path, *, folder: Path | None = None, **more: str
+) -> subprocess.CompletedProcess[str]:
+    """The command `regard` in this process, as if it had one of its own: in a folder, with more in its environment."""
     from regard.cli import main
 
-    own = {"REGARD_CACHE": str(cache), "NO_COLOR": "1"}
+    own = {"REGARD_CACHE": str(cache), "NO_COLOR": "1", **more}
     before, code = sys.argv, 0
-    with CliRunner().isolation(env=own) as (out, err, _):
+    with contextlib.chdir(folder or Path.cwd()), CliRunner().isolation(env=own) as (out, err, _):
         sys.argv = ["regard", *arguments]
         try:
             main()
