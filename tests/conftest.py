@@ -1,5 +1,6 @@
 """What all tests share: one thread each, since two run side by side, and where the real data is."""
 
+import fcntl
 import os
 from pathlib import Path
 
@@ -14,10 +15,15 @@ settings.load_profile("house")
 
 @pytest.fixture(scope="session")
 def trained_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A model folder whose model knows its task (`trained.py`)."""
+    """A model folder whose model knows its task (`trained.py`): the first process that needs it trains it for all."""
     from trained import model_folder
 
-    return model_folder(tmp_path_factory.mktemp("trained") / "model")
+    base = tmp_path_factory.getbasetemp()
+    place = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
+    with (place / "trained.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        folder = place / "trained"
+        return folder if (folder / "regard.json").exists() else model_folder(folder)
 
 
 @pytest.fixture(scope="session")

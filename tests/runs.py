@@ -1,5 +1,6 @@
 """Small training runs for tests: reversing words, seconds on a CPU."""
 
+import contextlib
 import json
 import os
 import random
@@ -7,6 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 from typing import Any
+
+from typer.testing import CliRunner
 
 TRANSFORMER = (
     "model.encoder_layers=1",
@@ -64,10 +67,30 @@ def command(
 def run(
     data: Path, out: Path, *more: str, settings: tuple[str, ...] = (), small: tuple[str, ...] = SMALL
 ) -> subprocess.CompletedProcess[str]:
-    arguments = command(data, out, *more, settings=settings, small=small)
-    return subprocess.run(
-        arguments, capture_output=True, text=True, env=environment(data.parent / "cache"), check=False, timeout=300
-    )
+    """A run in this process, which spares it the import of PyTorch; `command` is for one of its own."""
+    return here(options(data, out, *more, settings=settings, small=small), data.parent / "cache")
+
+
+def here(
+    arguments: list[str], cache: Path, *, folder: Path | None = None, **more: str
+) -> subprocess.CompletedProcess[str]:
+    """The command `regard` in this process, as if it had one of its own: in a folder, with more in its environment."""
+    from regard.cli import main
+
+    own = {"REGARD_CACHE": str(cache), "NO_COLOR": "1", **more}
+    before, code = sys.argv, 0
+    with contextlib.chdir(folder or Path.cwd()), CliRunner().isolation(env=own) as (out, err, _):
+        sys.argv = ["regard", *arguments]
+        try:
+            main()
+        except SystemExit as ended:
+            code = int(ended.code or 0)
+        finally:
+            sys.argv = before
+        sys.stdout.flush()
+        sys.stderr.flush()
+        told = [stream.getvalue().decode() for stream in (out, err)]
+    return subprocess.CompletedProcess(arguments, code, *told)
 
 
 _SIGNALS_ITSELF = """

@@ -15,6 +15,7 @@ from regard.cli import main
 from regard.text.casing import Case, as_sentence, as_title, case_of, in_capitals
 from regard.text.icu import message
 from regard.text.numbers import mended, numbers, unmatched
+from regard.text.placeholders import placeholders
 from regard.text.tags import same_tags
 from regard.text.units import lost_units, with_units
 from regard.text.unknown_characters import unknown
@@ -34,8 +35,6 @@ def translator() -> Translator:
 
 def found(source: str, target: str, **more: object) -> list[str]:
     """The names of the checks that find something."""
-    from regard.text.placeholders import placeholders
-
     syntax = str(more.get("syntax", ""))
     pair = Checked(source, target, placeholders(source, syntax), **more)  # type: ignore[arg-type]
     return [finding.check for finding in Checks(source="en", target="de", known=KNOWN).findings(pair)]
@@ -271,3 +270,24 @@ def test_the_command_writes_a_page_and_can_exit_with_an_error(
     )
     assert run("en-de", *glossary, "--strict", "--no-checks")[0] == 0
     assert run("en-de", *glossary, "--report", tmp_path / "page.html")[0] == 1
+
+
+def test_words_in_capitals_between_tags_are_translated_as_words_and_stay_in_capitals(translator: Translator) -> None:
+    said = {
+        text: translator.translate(text).text
+        for text in (
+            "<b>WARNING:</b> Do not open this door.",
+            "<b>DO NOT OPEN THIS DOOR.</b> It is locked.",
+            "You must **NEVER DELETE** this file.",
+            "<i>NOTE</i>: the <b>FILE</b> is too big.",
+            "<b>CLICK <i>HERE</i> NOW</b> to go on.",
+        )
+    }
+    assert said["<b>WARNING:</b> Do not open this door."].startswith("<b>WARNUNG:</b> ")
+    assert said["<b>DO NOT OPEN THIS DOOR.</b> It is locked."].partition("</b>")[0].endswith(".")
+    assert "**NIE LÖSCHEN**" in said["You must **NEVER DELETE** this file."]
+    assert "<b>DATEI</b>" in said["<i>NOTE</i>: the <b>FILE</b> is too big."]
+    for text, found in said.items():
+        assert same_tags(text, found)
+    assert as_sentence("NEVER DO THIS. NOW", before="Please ") == "never do this. Now"
+    assert as_sentence("{Name} IS HERE", placeholders("{Name} IS HERE")) == "{Name} is here"

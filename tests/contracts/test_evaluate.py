@@ -22,7 +22,7 @@ from regard.search import Result
 from regard.text.pairs import Languages
 from regard.training.recipe import Recipe, merged, read_file, with_paths
 from regard.translation.translator import Translator
-from runs import SMALL, corpus, environment
+from runs import SMALL, corpus, environment, here
 
 ROOT = Path(__file__).parents[2]
 BENCHMARK = ROOT / "benchmarks" / "published.py"
@@ -52,15 +52,7 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def command(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "regard", *arguments],
-        capture_output=True,
-        text=True,
-        cwd=folder,
-        env=environment(folder / "cache") | {"REGARD_DATA": str(folder), "COLUMNS": "200"},
-        check=False,
-        timeout=300,
-    )
+    return here(list(arguments), folder / "cache", folder=folder, REGARD_DATA=str(folder), COLUMNS="200")
 
 
 @pytest.fixture(scope="module")

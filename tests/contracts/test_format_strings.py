@@ -41,7 +41,7 @@ def written(folder: Path, messages: list[str], flag: str) -> Path:
 
 def accepted(path: Path) -> list[str]:
     """What msgfmt finds wrong."""
-    command = ["msgfmt", "--check-format", "-o", "/dev/null", "--use-fuzzy", str(path)]
+    command = ["msgfmt", "-c", "-o", "/dev/null", "--use-fuzzy", str(path)]
     told = subprocess.run(command, capture_output=True, text=True, check=False)
     return [line for line in told.stderr.splitlines() if "warning" not in line]
 

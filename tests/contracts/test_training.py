@@ -16,7 +16,7 @@ from regard.search.penalties import PENALTIES
 from regard.training.averaging import mean_of
 from regard.training.recipe import Tables
 from regard.training.train import _recipe
-from runs import command, corpus, environment, events, run, run_and_signal
+from runs import command, corpus, environment, events, here, options, run, run_and_signal
 
 STEPS = ("--steps", "40", "--checkpoint-every", "5")
 
@@ -134,10 +134,7 @@ def test_a_folder_with_a_run_in_it_is_not_overwritten(data: Path, finished: Path
 
 
 def test_going_on_with_another_language_is_refused(data: Path, finished: Path) -> None:
-    arguments = [*command(data, finished, *STEPS, "--resume"), "--target", "fr"]
-    told = subprocess.run(
-        arguments, capture_output=True, text=True, env=environment(data.parent / "cache"), check=False
-    )
+    told = here([*options(data, finished, *STEPS, "--resume"), "--target", "fr"], data.parent / "cache")
     assert told.returncode == 1
     assert "data.target: 'de' then, 'fr' now" in told.stderr
 

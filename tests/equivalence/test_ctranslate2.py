@@ -22,7 +22,7 @@ from regard.tokens import Tokenisers, TokeniserSettings, train
 from regard.translation.engines import Loaded, converted, ctranslate2_float32, open_engine
 from regard.translation.engines.ctranslate2 import CTranslate2Engine, available
 from regard.translation.engines.torch import TorchEngine
-from runs import corpus, environment, run
+from runs import corpus, here, run
 from small import VOCABULARY, padded, transformer
 
 pytestmark = pytest.mark.skipif(not available(), reason="ctranslate2 is not installed: pip install 'regard[fast]'")
@@ -322,8 +322,7 @@ def test_an_exported_folder_works_with_ctranslate2_alone(
 
 def test_the_command_exports_and_overwrites_nothing(folder: Path, tmp_path: Path) -> None:
     def command(*more: str) -> subprocess.CompletedProcess[str]:
-        arguments = [sys.executable, "-m", "regard", "export", str(folder), str(tmp_path / "out"), *more]
-        return subprocess.run(arguments, capture_output=True, text=True, check=False, env=environment(tmp_path))
+        return here(["export", str(folder), str(tmp_path / "out"), *more], tmp_path)
 
     told = command("--to", "ctranslate2", "--quantization", "int8")
     assert (told.returncode, told.stderr) == (0, "")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from regard.cli.reviewing import Reviewing
     from regard.search import SearchSettings
-    from regard.text.memory import Memory
+    from regard.text.memory import Match, Memory
     from regard.translation.translator import Translation, Translator
 
 
@@ -47,23 +47,30 @@ class Lines:
             self._number += 1
             found = next(stream) if target is None else _remembered(text, target)
             self._review.line(self._number, found)
-            yield self._number, self._written(found, remembered=target is not None)
+            near = self._near(text) if target is None else []
+            self._review.near(self._number, found, near)
+            yield self._number, self._written(found, near, remembered=target is not None)
 
-    def _written(self, found: Translation, *, remembered: bool) -> str:
+    def _near(self, text: str) -> list[Match]:
+        """What the memory has that is near, where this is shown: looking for it takes time."""
+        shown = self._memory is not None and (self._as_json or self._review.shows_near)
+        return self._memory.near(text) if self._memory and shown else []
+
+    def _written(self, found: Translation, near: list[Match], *, remembered: bool) -> str:
         if self._as_json:
-            return json.dumps(asdict(found) | self._origin(found.source, remembered=remembered), ensure_ascii=False)
+            return json.dumps(asdict(found) | self._origin(near, remembered=remembered), ensure_ascii=False)
         if found.alternatives:
             return "\n".join(f"{self._number}\t{other.score:.4f}\t{other.text}" for other in found.alternatives)
         if self._alignment:
             return found.text + "\t" + " ".join(f"{source}-{target}" for source, target in found.alignment)
         return found.text
 
-    def _origin(self, source: str, *, remembered: bool) -> dict[str, Any]:
+    def _origin(self, near: list[Match], *, remembered: bool) -> dict[str, Any]:
         """Where a translation comes from, and what the memory has that is near; nothing without a memory."""
         if self._memory is None:
             return {}
-        near = [] if remembered else [match._asdict() for match in self._memory.near(source)]
-        return {"origin": "memory" if remembered else "machine", "near": near}
+        origin = "memory" if remembered else "machine"
+        return {"origin": origin, "near": [match._asdict() for match in near]}
 
 
 def _remembered(text: str, target: str) -> Translation:

@@ -11,6 +11,7 @@ import typer
 from regard.errors import TextError
 
 if TYPE_CHECKING:
+    from regard.text.memory import Match
     from regard.translation.documents import Report
     from regard.translation.translator import Translation
 
@@ -42,8 +43,29 @@ class Reviewing:
             )
         )
 
+    @property
+    def shows_near(self) -> bool:
+        """Whether near matches of a translation memory are shown on a page."""
+        return self._page is not None
+
+    def near(self, number: int, found: Translation, matches: Sequence[Match]) -> None:
+        """What a translation memory has for a line."""
+        from regard.translation.review import Near
+
+        if matches:
+            near = Near(
+                where=f"line {number}",
+                line=number,
+                part="",
+                source=found.source,
+                text=found.text,
+                matches=tuple(matches),
+            )
+            self._review.offer([near])
+
     def document(self, report: Report) -> None:
         """A document was translated."""
+        self._review.offer(report.near)
         self._review.add_document(report.translated + len(report.refused), report.worth_a_look)
 
     def end(self, files: Sequence[Path], languages: Mapping[str, str]) -> None:

@@ -40,10 +40,21 @@ def case_of(text: str, language: str, apart: Sequence[Placeholder] = ()) -> Case
     return Case.ORDINARY
 
 
-def as_sentence(text: str, apart: Sequence[Placeholder] = ()) -> str:
-    """The text in small letters, with a capital where a sentence begins."""
-    small = _outside(text, apart, str.lower)
-    return _SENTENCE_START.sub(lambda found: found.group()[:-1] + found[1].upper(), small)
+def as_sentence(text: str, apart: Sequence[Placeholder] = (), before: str = "") -> str:
+    """The text in small letters, with a capital where a sentence begins; placeholders stay.
+
+    `before` is what stands before the text, without placeholders.
+    """
+    shown = list(text)
+    for one in apart:
+        shown[one.start : one.end] = (" " if one.is_tag else "0") * len(one.string)  # as white space, or as a word
+    starts = {found.start(1) - len(before) for found in _SENTENCE_START.finditer(before + "".join(shown))}
+    parts, last = list[str](), 0
+    for one in (*apart, Placeholder("", len(text), len(text))):
+        parts += [text[n].upper() if n in starts else text[n].lower() for n in range(last, one.start)]
+        parts.append(one.string)
+        last = one.end
+    return "".join(parts)
 
 
 def in_capitals(text: str, apart: Sequence[Placeholder] = ()) -> str:

@@ -23,6 +23,17 @@ def is_template(header: str) -> bool:
     return "charset=CHARSET" in header or "nplurals=INTEGER" in header
 
 
+def in_language(header: str, language: str) -> str:
+    """The header of a catalogue of the source language without translations, for one in another language."""
+    code = language.replace("-", "_")
+    now = {"Language": code, "Language-Team": code, "Plural-Forms": plural_forms(language).header()}
+    lines = []
+    for line in header.split("\n"):
+        name = found[1] if (found := _FIELD.match(line)) else ""
+        lines.append(f"{name}: {now[name]}" if name in now else line)
+    return "\n".join(lines)
+
+
 def filled(header: str, language: str) -> str:
     """The header of a new catalogue in a language."""
     code = language.replace("-", "_")

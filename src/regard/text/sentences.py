@@ -1,6 +1,7 @@
 """Where a text may be cut: after sentences, after clauses, between words. Joining the parts gives the text again.
 
-A sentence ends with a mark and whatever closes behind it, before white space, which scripts without spaces do not need.
+A sentence ends with a mark and whatever closes behind it, tags included, before white space, which scripts without
+spaces do not need.
 Rather one cut too few than one too many: nothing is cut before a small letter, after abbreviations, initials and
 ordinals (3. März), nor within a placeholder. A line break is a cut, unless a sentence plainly goes on behind it.
 """
@@ -19,7 +20,7 @@ _MARKS = ".!?…‽؟۔।॥։።፧။៕᙮"  # before white space
 _WIDE_MARKS = "。！？｡．"  # anywhere
 _END = re.compile(
     rf"(?P<wide>[{_WIDE_MARKS}]+[{_MARKS}]*(?:[{_CLOSING}]+(?=[\s{_OPENING}]|$))?(?![{_CLOSING}]))\s*"
-    rf"|(?<![{_MARKS}])(?P<mark>[{_MARKS}]++)[{_CLOSING}]*+(?P<space>\s+)"
+    rf"|(?<![{_MARKS}])(?P<mark>[{_MARKS}]++)(?:[{_CLOSING}]|\*\*|</\w[^<>\s]*>)*+(?P<space>\s+)"
     rf"|(?P<line>[{_BREAKS}]\s*)"
 )
 _LINE = re.compile(rf"(?P<line>[{_BREAKS}]\s*)")

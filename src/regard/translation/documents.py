@@ -19,7 +19,7 @@ from regard.text.documents import Asked, Document, Format, Origin, Remarks, Segm
 from regard.text.files import MAX_CHARACTERS, replacing
 from regard.text.inline import LostMarkup
 from regard.text.looks import structured
-from regard.text.memory import Match, Memory
+from regard.text.memory import Memory
 from regard.text.pairs import Languages
 from regard.text.placeholders import differences
 from regard.text.spacing import respaced
@@ -98,17 +98,7 @@ class Report:
     refused_parts: tuple[str, ...] = ()  # of these: the files within a package
     remembered: int = 0  # of those translated; their translations come from the memory
     worth_a_look: tuple[review.Segment, ...] = ()  # those in which the checks found something, or with low confidence
-    near: tuple[Near, ...] = ()  # what the memory has for texts that the model translated
-
-
-@dataclass(frozen=True, kw_only=True)
-class Near:
-    """Pairs of a translation memory whose sources are near that of a segment."""
-
-    line: int
-    part: str
-    source: str
-    matches: tuple[Match, ...]
+    near: tuple[review.Near, ...] = ()  # what the memory has for texts that the model translated
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -215,7 +205,7 @@ def translated_document(
         refused_parts=tuple(document.segments[number].part for number in refused),
         remembered=sum(remark.origin is Origin.MEMORY for remark in remarks.values()),
         worth_a_look=tuple(_worth_a_look(document, path, looked | refusals, translations)),
-        near=tuple(_near(document, chosen, texts, memory)) if memory else (),
+        near=tuple(_near(document, path, chosen, translations, texts, memory)) if memory else (),
     )
     return content.encoded(written), report
 
@@ -265,13 +255,23 @@ def _asked(languages: Mapping[str, str], *, marked: bool = True) -> Asked:
     return Asked(Languages(languages["source"], languages["target"]) if languages else None, marked)
 
 
-def _near(document: Document, chosen: Sequence[int], texts: _Texts, memory: Memory) -> Iterator[Near]:
+def _near(
+    document: Document, path: Path, chosen: Sequence[int], said: Mapping[int, str], texts: _Texts, memory: Memory
+) -> Iterator[review.Near]:
+    """What the memory has for segments that are not from it; those without a translation have their source text."""
     for number in chosen:
         segment = document.segments[number]
         if texts.origin(segment.source) is Origin.MACHINE and _has_words(segment.source):
             matches = tuple(memory.near(_TAG.sub("", segment.source)))
             if matches:
-                yield Near(line=segment.line, part=segment.part, source=segment.source, matches=matches)
+                yield review.Near(
+                    where=_where(path, segment),
+                    line=segment.line,
+                    part=segment.part,
+                    source=segment.source,
+                    text=said.get(number, segment.source),
+                    matches=matches,
+                )
 
 
 class _Options(NamedTuple):
@@ -361,15 +361,18 @@ def _worth_a_look(
     for number, (findings, confidence) in sorted(looked.items()):
         segment, refused = document.segments[number], number not in said
         if findings or refused or confidence < review.UNSURE:
-            where = f"{path}, {segment.part}, paragraph {segment.line}" if segment.part else f"{path}:{segment.line}"
             yield review.Segment(
-                where=where,
+                where=_where(path, segment),
                 source=segment.source,
                 text=said.get(number, segment.source),
                 confidence=0.0 if refused else confidence,
                 findings=findings,
                 refused=refused,
             )
+
+
+def _where(path: Path, segment: documents.Segment) -> str:
+    return f"{path}, {segment.part}, paragraph {segment.line}" if segment.part else f"{path}:{segment.line}"
 
 
 def _core(line: str) -> tuple[str, str, str]:

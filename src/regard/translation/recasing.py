@@ -1,18 +1,24 @@
 """The pass for texts in capitals and in Title Case: the model sees a sentence, and people see what they wrote.
 
 A title may be a name, which the model knows only as it is written. So titles are translated in both ways, and the
-likelier translation is taken.
+likelier translation is taken. Where only the words between a pair of tags are in capitals, the model sees these as the
+words of a sentence, and they are written in capitals wherever their tags go.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 from regard.search import SearchSettings
 from regard.text.casing import Case, as_sentence, as_title, case_of, in_capitals
-from regard.text.placeholders import placeholders
+from regard.text.placeholders import Placeholder, placeholders, without
+from regard.text.tags import Tag, tags_of, tree
 from regard.translation.finding import Found, Sentence
 from regard.translation.passes import Pass, Reader
+
+_PAIR = re.compile(r"<capitals-(\d+)>(.*?)</capitals-\1>", re.DOTALL)
 
 
 class Recasing:
@@ -26,11 +32,11 @@ class Recasing:
         cases = [case_of(sentence.text, self._source, sentence.placeholders) for sentence in sentences]
         special = [n for n, case in enumerate(cases) if case is not Case.ORDINARY]
         if not special:
-            return self._inner.translated(sentences, settings)
+            return self._in_parts(sentences, settings)
         chosen = [sentences[n] for n in special]
         written = self._reader.read([as_sentence(one.text, one.placeholders) for one in chosen], chosen)
         as_they_are = [n for n, case in enumerate(cases) if case is not Case.CAPITALS]
-        found = self._inner.translated([*written, *(sentences[n] for n in as_they_are)], settings)
+        found = self._in_parts([*written, *(sentences[n] for n in as_they_are)], settings)
         recased = dict(zip(special, found, strict=False))
         results = dict(zip(as_they_are, found[len(special) :], strict=True))
         for n, others in recased.items():
@@ -44,3 +50,71 @@ class Recasing:
         if case is Case.CAPITALS:
             return found.saying(in_capitals(found.text, apart))
         return found.saying(as_title(found.text, sentence.text, self._target, apart))
+
+    def _in_parts(self, sentences: Sequence[Sentence], settings: SearchSettings) -> list[list[Found]]:
+        """The translations; what is in capitals between tags is shown in small letters.
+
+        A short word in capitals may be a name. There, both ways are tried, and the likelier translation is taken.
+        """
+        plans = {n: plan for n, one in enumerate(sentences) if (plan := _plan(one))}
+        if not plans:
+            return self._inner.translated(sentences, settings)
+        shown = self._reader.read([plan.text for plan in plans.values()], [sentences[n] for n in plans])
+        as_they_are = [n for n in range(len(sentences)) if n not in plans or plans[n].doubtful]
+        found = self._inner.translated([*shown, *(sentences[n] for n in as_they_are)], settings)
+        results = dict(zip(as_they_are, found[len(shown) :], strict=True))
+        for (n, plan), others in zip(plans.items(), found, strict=False):
+            back = [other.saying(plan.put_back(other.text, sentences[n].syntax)) for other in others]
+            if n not in results or back[0].likelihood > results[n][0].likelihood:
+                results[n] = back
+        return [results[n] for n in range(len(sentences))]
+
+
+class _Plan(NamedTuple):
+    """A text whose pairs of tags around capitals have names of their own, and the tags in whose place these stand."""
+
+    text: str
+    pairs: list[tuple[str, str]]
+    doubtful: bool  # a short word in capitals is among them
+
+    def put_back(self, said: str, syntax: str) -> str:
+        """A translation with its own tags, and in capitals between them."""
+
+        def written(found: re.Match[str]) -> str:
+            opening, closing = self.pairs[int(found[1])]
+            return f"{opening}{in_capitals(found[2], placeholders(found[2], syntax))}{closing}"
+
+        return _PAIR.sub(written, said)
+
+
+def _plan(sentence: Sentence) -> _Plan | None:
+    """How a sentence with tags is shown; None where no pair of tags is around capitals alone."""
+    if not any(found.is_tag for found in sentence.placeholders):
+        return None
+    tags = tags_of(sentence.text)
+    parts, pairs, last, doubtful = list[str](), list[tuple[str, str]](), 0, False
+    for number, (first, end) in enumerate(_loud(sentence, tags, tree(tags))):
+        within = sentence.text[first.end : end.start]
+        apart = placeholders(within, sentence.syntax)
+        before = without(sentence.text[: first.start], [tag for tag in tags if tag.start < first.start])
+        shown = as_sentence(within, apart, before)
+        parts += [sentence.text[last : first.start], f"<capitals-{number}>{shown}</capitals-{number}>"]
+        pairs.append((first.string, end.string))
+        doubtful = doubtful or case_of(within, "", apart) is not Case.CAPITALS
+        last = end.end
+    return _Plan("".join([*parts, sentence.text[last:]]), pairs, doubtful) if pairs else None
+
+
+def _loud(
+    sentence: Sentence, tags: Sequence[Placeholder], some: Sequence[Tag]
+) -> Iterator[tuple[Placeholder, Placeholder]]:
+    """The outermost pairs of tags around capitals alone, in their order."""
+    for tag in some:
+        if tag.last is not None:
+            first, end = tags[tag.first], tags[tag.last]
+            within = sentence.text[first.end : end.start]
+            words = without(within, placeholders(within, sentence.syntax))
+            if words.isupper() and sum(map(str.isalpha, words)) > 1:
+                yield first, end
+            else:
+                yield from _loud(sentence, tags, tag.within)

@@ -6,10 +6,11 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from regard.text.memory import Match
 from regard.translation.checks import Finding
 
 UNSURE = 0.5  # a translation with less confidence than this is worth a look
-_MOST = 5000  # segments that are remembered one by one
+_MOST = 5000  # segments that are remembered one by one, and near matches likewise
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -22,6 +23,18 @@ class Segment:
     confidence: float
     findings: tuple[Finding, ...] = ()
     refused: bool = False  # the source text stayed
+
+
+@dataclass(frozen=True, kw_only=True)
+class Near:
+    """Pairs of a translation memory whose sources are near that of a segment, and what the model said."""
+
+    where: str  # file and line
+    line: int
+    part: str  # of a package; empty in other files
+    source: str
+    text: str
+    matches: tuple[Match, ...]
 
 
 def notes(findings: Sequence[Finding], confidence: float) -> tuple[str, ...]:
@@ -41,6 +54,7 @@ class Review:
     unsure: int = 0
     checks: Counter[str] = field(default_factory=Counter)
     worth_a_look: list[Segment] = field(default_factory=list)
+    near: list[Near] = field(default_factory=list)
     _found: int = 0
 
     def add(self, segment: Segment) -> None:
@@ -58,6 +72,10 @@ class Review:
         for segment in worth_a_look:
             self.add(segment)
         self.segments += segments - len(worth_a_look)
+
+    def offer(self, near: Sequence[Near]) -> None:
+        """What a translation memory has for some of the segments."""
+        self.near += near[: _MOST - len(self.near)]
 
     @property
     def found(self) -> int:

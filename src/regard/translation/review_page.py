@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from html import escape
 
 from regard.pages.document import document, section
-from regard.translation.review import UNSURE, Review, Segment
+from regard.translation.review import UNSURE, Near, Review, Segment
 
 _STYLE = """
 td.source, td.text { max-width: 28rem; overflow-wrap: anywhere; }
@@ -41,6 +41,9 @@ def review_page(review: Review, *, title: str, languages: Mapping[str, str]) -> 
     if unsure:
         what = f"<p>The checks found nothing here, but the model's confidence is below {UNSURE:g}.</p>"
         sections.append(section("unsure", "Segments that the model is unsure of", what + _table(unsure, languages)))
+    if review.near:
+        what = "<p>Regard did not take these pairs, because their sources are not quite those of the segments.</p>"
+        sections.append(section("near", "Near matches of the translation memory", what + _near(review.near, languages)))
     return document(
         title=title, header=header, sections=sections, skip=("checks", "Skip to the findings"), style=_STYLE
     )
@@ -66,6 +69,24 @@ def _table(segments: Sequence[Segment], languages: Mapping[str, str]) -> str:
     return f"<table>\n<thead><tr>{head}</tr></thead>\n<tbody>\n{rows}\n</tbody>\n</table>"
 
 
+def _near(offered: Sequence[Near], languages: Mapping[str, str]) -> str:
+    """A row for each match; what belongs to the segment stands beside the first."""
+    names = ("where", "source", "translation", "source in the memory", "translation in the memory", "alike")
+    head = "".join(f'<th scope="col">{name}</th>' for name in names)
+    source, target = (languages.get(side, "") for side in ("source", "target"))
+    rows = list[str]()
+    for one in offered:
+        span = f' rowspan="{len(one.matches)}"'
+        segment = f"<td{span}>{escape(one.where)}</td>" + _text("source", one.source, source, span)
+        segment += _text("text", one.text, target, span)
+        for match in one.matches:
+            pair = _text("source", match.source, source) + _text("text", match.target, target)
+            rows.append(f'<tr>{segment}{pair}<td class="number">{match.ratio:.0%}</td></tr>')
+            segment = ""
+    joined = "\n".join(rows)
+    return f"<table>\n<thead><tr>{head}</tr></thead>\n<tbody>\n{joined}\n</tbody>\n</table>"
+
+
 def _row(segment: Segment, languages: Mapping[str, str]) -> str:
     findings = "".join(
         f'<li class="finding"><b>{escape(one.check)}</b>: {escape(one.detail)}</li>' for one in segment.findings
@@ -79,6 +100,6 @@ def _row(segment: Segment, languages: Mapping[str, str]) -> str:
     )
 
 
-def _text(name: str, text: str, language: str) -> str:
+def _text(name: str, text: str, language: str, attributes: str = "") -> str:
     code = f' lang="{escape(language)}"' if language else ""
-    return f'<td class="{name}" dir="auto"{code}>{escape(text)}</td>'
+    return f'<td class="{name}" dir="auto"{code}{attributes}>{escape(text)}</td>'

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from regard.text.casing import Case, case_of
 from regard.text.placeholders import Placeholder, only_placeholders, placeholders
 from regard.text.sentences import clauses, has_breaks, lines, pieces_between_spaces, sentences
+from regard.text.tags import well_nested
 from regard.text.unknown_characters import unknown
 from regard.text.word_spans import count_words, sticks
 from regard.tokens.tokeniser import Tokeniser, utf8
@@ -139,8 +140,7 @@ def _by_case(pieces: Iterable[str], syntax: str) -> Iterator[str]:
         own = sentences(piece) if _CAPITALS.search(piece) else []
         found = [placeholders(sentence, syntax) for sentence in own]
         cases = {_shouts(one, apart) for one, apart in zip(own, found, strict=True)}
-        tags = any(one.is_tag for apart in found for one in apart)  # they may open in one and close in another
-        yield from own if len(cases) > 1 and not tags else [piece]
+        yield from own if len(cases) > 1 and all(map(well_nested, own)) else [piece]  # no pair of tags is cut apart
 
 
 def _shouts(sentence: str, apart: Sequence[Placeholder]) -> bool:

@@ -33,7 +33,7 @@ from regard.text.files import bare_name
 from regard.text.formats.po import BrokenCatalogue, declared_encoding, parse
 from regard.text.inline import Shown
 from regard.text.pairs import serves
-from regard.text.po_headers import filled, is_template, plural_count
+from regard.text.po_headers import filled, in_language, is_template, plural_count
 from regard.text.tagged import tagged
 
 SUFFIXES = (".po", ".pot")
@@ -126,14 +126,16 @@ def read(content: Content, asked: Asked) -> Document:
     header = next((entry for entry in entries if not entry.text("msgid") and "msgctxt" not in entry.fields), None)
     stated = _LANGUAGE.search(header.text("msgstr")) if header else None
     language = stated[1].strip() if stated else ""
-    if asked.languages and language and not serves(asked.languages.target, language):
+    of_source = bool(asked.languages and serves(asked.languages.source, language)) and _is_bare(entries, header)
+    if asked.languages and language and not serves(asked.languages.target, language) and not of_source:
         what = f"this catalogue is in {language!r}, but the model translates from {asked.languages}."
         raise content.wrong(None, what, "Use a model of these languages, or correct the header's Language.")
     wrapped = all(len(line) <= _WIDTH + 4 for line in content.text.split("\n") if '"' in line and line[:1] != "#")
     writer = _Writer(content.line_end, _WIDTH if wrapped else 0)
     besides, forms = list[Edit](), plural_count(header.text("msgstr")) if header else None
-    if header and asked.languages and _is_template(content, header):
-        text = filled(header.text("msgstr"), asked.languages.target)
+    if header and asked.languages and (of_source or _is_template(content, header)):
+        new = in_language if of_source else filled
+        text = new(header.text("msgstr"), asked.languages.target)
         besides = [writer.edit("msgstr", header.fields["msgstr"], text)]
         besides += _flagged(content, header, writer, marked=False)
         forms = plural_count(text)
@@ -149,6 +151,12 @@ def read(content: Content, asked: Asked) -> Document:
         for place in _places(content, entry, writer, asked, forms == 1)
     ]
     return Document(text=content.text, places=tuple(places), besides=tuple(besides))
+
+
+def _is_bare(entries: list[_Entry], header: _Entry | None) -> bool:
+    """Whether a catalogue has no translation: projects have such a one in the language of the source."""
+    fields = [found for entry in entries if entry is not header for found in entry.fields.items()]
+    return not any(field.text for name, field in fields if name.startswith("msgstr"))
 
 
 def _is_template(content: Content, header: _Entry) -> bool:
