@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from regard.search import SearchSettings
 from regard.serve.answers import ApiError
 from regard.serve.catalogue import Catalogue, Served, language_name
 from regard.serve.detection import Detected, detect
-from regard.serve.hypertext import text_of_html, translated_html
+from regard.serve.markup import text_of_page, translated_pages
+from regard.translation.checks import Finding
+from regard.translation.filling import Options as Filling
 from regard.translation.translation import Translation
 
 AUTO = "auto"
@@ -47,18 +48,8 @@ class Outcome:
     text: str
     alternatives: tuple[str, ...] = ()  # without the best
     translation: Translation | None = None  # unless it is HTML, or was left as it is
-
-    @property
-    def confidence(self) -> float | None:
-        """How sure the Translator is, where it says so."""
-        found: Any = getattr(self.translation, "confidence", None)
-        return found if isinstance(found, float) else None
-
-    @property
-    def findings(self) -> list[Any]:
-        """What the Translator's checks found, as plain values."""
-        found: Any = getattr(self.translation, "findings", ())
-        return [vars(one) if hasattr(one, "__dict__") else one for one in found]
+    confidence: float | None = None  # None where nothing was translated
+    findings: tuple[Finding, ...] = ()
 
 
 def choose(
@@ -111,7 +102,7 @@ def _refuse_half_characters(texts: Sequence[str]) -> None:
 
 
 def _detected(text: str, languages: Sequence[str], *, html: bool) -> Detected:
-    return detect(text_of_html(text) if html else text, languages)[0]
+    return detect(text_of_page(text) if html else text, languages)[0]
 
 
 def translated(chosen: Sequence[Chosen], options: Options) -> list[Outcome]:
@@ -136,23 +127,31 @@ def _has_letters(text: str) -> bool:
 
 
 def _of_text(chosen: Sequence[Chosen], options: Options) -> list[Outcome]:
-    found = _said([one.text for one in chosen], _model(chosen), options)
-    return [
-        Outcome(chosen=one, text=each.text, alternatives=_others(each), translation=each)
-        for one, each in zip(chosen, found, strict=True)
-    ]
-
-
-def _said(texts: Sequence[str], model: Served, options: Options) -> list[Translation]:
-    own, given = model.translator.default_search.length_penalty, options.length_penalty
-    return model.translator.translate(
-        list(texts),
-        search=options.search.model_copy(update={"length_penalty": own if given is None else given}),
+    model = _model(chosen)
+    found = model.translator.translate(
+        [one.text for one in chosen],
+        search=_search(model, options),
         alignment=options.alignment,
         logprobs=options.logprobs,
         glossary=options.glossary,
         prefix=options.prefix,
     )
+    return [
+        Outcome(
+            chosen=one,
+            text=each.text,
+            alternatives=_others(each),
+            translation=each,
+            confidence=each.confidence,
+            findings=each.findings,
+        )
+        for one, each in zip(chosen, found, strict=True)
+    ]
+
+
+def _search(model: Served, options: Options) -> SearchSettings:
+    own, given = model.translator.default_search.length_penalty, options.length_penalty
+    return options.search.model_copy(update={"length_penalty": own if given is None else given})
 
 
 def _others(translation: Translation) -> tuple[str, ...]:
@@ -161,29 +160,17 @@ def _others(translation: Translation) -> tuple[str, ...]:
 
 
 def _of_html(chosen: Sequence[Chosen], options: Options) -> list[Outcome]:
-    """Alternative n of a page has alternative n of each of its segments."""
     model = _model(chosen)
-    known: dict[str, Translation] = {}
-
-    def say(rank: int) -> Callable[[Sequence[str]], list[str]]:
-        def translate(texts: Sequence[str]) -> list[str]:
-            new = [text for text in dict.fromkeys(texts) if text not in known]
-            known.update(zip(new, _said(new, model, options) if new else [], strict=True))
-            return [_ranked(known[text], rank) for text in texts]
-
-        return translate
-
+    asked = Filling(_search(model, options), options.glossary, checks=None)
     outcomes = []
-    for one in chosen:
-        pages = [translated_html(one.text, say(rank)) for rank in range(options.search.n_best)]
-        others = tuple(page for page in dict.fromkeys(pages[1:]) if page != pages[0])
-        outcomes.append(Outcome(chosen=one, text=pages[0], alternatives=others))
+    for one, pages in zip(chosen, translated_pages([o.text for o in chosen], model.translator, asked), strict=True):
+        texts = dict.fromkeys(page.text for page in pages)
+        others = tuple(text for text in texts if text != pages[0].text)
+        best = pages[0]
+        outcomes.append(
+            Outcome(chosen=one, text=best.text, alternatives=others, confidence=best.confidence, findings=best.findings)
+        )
     return outcomes
-
-
-def _ranked(translation: Translation, rank: int) -> str:
-    texts = [translation.text, *_others(translation)]
-    return texts[min(rank, len(texts) - 1)]
 
 
 def _without_heads(chosen: Sequence[Chosen], options: Options) -> list[Outcome]:

@@ -19,6 +19,7 @@ from regard.serve.v1_schemas import (
     AlternativeAnswer,
     AttentionAnswer,
     AttentionRequest,
+    FindingAnswer,
     Languages,
     ModelAnswer,
     ModelAnswers,
@@ -157,7 +158,7 @@ def _answer(found: Outcome) -> TranslationAnswer:
         alignment=linked_spans(said),
         tokens=list(said.tokens) if said else [],
         logprobs=list(said.logprobs) if said else [],
-        findings=found.findings,
+        findings=[FindingAnswer(check=one.check, detail=one.detail) for one in found.findings],
     )
 
 

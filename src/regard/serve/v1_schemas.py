@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
@@ -74,6 +74,13 @@ class AlternativeAnswer(BaseModel):
     score: float
 
 
+class FindingAnswer(BaseModel):
+    """What a check found in a translation."""
+
+    check: str = Field(description="The name of the check, such as numbers or length.")
+    detail: str
+
+
 class TranslationAnswer(BaseModel):
     """The translation of one text."""
 
@@ -89,7 +96,7 @@ class TranslationAnswer(BaseModel):
     )
     tokens: list[str]
     logprobs: list[float]
-    findings: list[Any] = Field(description="What the checks of the translation found.")
+    findings: list[FindingAnswer] = Field(description="What the checks of the translation found.")
 
 
 class TranslationAnswers(BaseModel):

@@ -5,11 +5,9 @@ translate_document(regard.load("my-model"), Path("messages.po"), Path("messages.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import NamedTuple, Protocol
 
 from regard.errors import TextError
 from regard.search import SearchSettings
@@ -17,71 +15,17 @@ from regard.text import documents
 from regard.text.content import Content
 from regard.text.documents import Asked, Document, Format, Origin, Remarks, SegmentState
 from regard.text.files import MAX_CHARACTERS, replacing
-from regard.text.inline import LostMarkup
 from regard.text.looks import structured
 from regard.text.memory import Memory
 from regard.text.pairs import Languages
-from regard.text.placeholders import differences
-from regard.text.spacing import respaced
 from regard.text.word_spans import count_words
 from regard.translation import review
 from regard.translation.checks import Finding
+from regard.translation.filling import TAG, Options, Progress, Texts, Translates, filled, has_words
 
 UNTRANSLATED = frozenset({SegmentState.UNTRANSLATED})
 UNFINISHED = frozenset({SegmentState.UNTRANSLATED, SegmentState.UNFINISHED})
 EVERYTHING = frozenset(SegmentState)
-
-_TAG = re.compile(r'(</?(?:g+|x+)(?: id="\d+")?/?>)')  # as regard.text.inline shows them
-_LINE = re.compile(r"(\s*)(.*?)(\s*)", re.DOTALL)
-_BREAK = re.compile(r"[\n\t]")
-_BREAKS = re.compile(r"([\n\t])")
-
-Progress = Callable[[int, int], None]  # so many of so many texts are done
-
-
-class Found(Protocol):
-    """A translation."""
-
-    @property
-    def text(self) -> str:
-        """As people read it."""
-        ...
-
-    @property
-    def confidence(self) -> float:
-        """The probability that it is good."""
-        ...
-
-    @property
-    def findings(self) -> tuple[Finding, ...]:
-        """What the checks found."""
-        ...
-
-    @property
-    def refused(self) -> bool:
-        """Whether it is the source text, because no translation passed the checks."""
-        ...
-
-
-class Translates(Protocol):
-    """What is needed of a Translator."""
-
-    @property
-    def languages(self) -> Mapping[str, str]:
-        """The codes of the languages, as `source` and `target`; empty where they are unknown."""
-        ...
-
-    def stream(
-        self,
-        texts: Iterable[str],
-        *,
-        search: SearchSettings | None = None,
-        glossary: Mapping[str, str] | None = None,
-        checks: bool | None = None,
-        syntax: str = "",
-    ) -> Iterator[Found]:
-        """The translations of the texts, whose placeholders have this syntax, in order."""
-        ...
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -173,36 +117,33 @@ def translated_document(
     document = found.read(content, asked)
     _check_lengths(content, document)
     chosen = [number for number, segment in enumerate(document.segments) if segment.state in states]
-    options = _Options(search, glossary, checks)
-    texts = _Texts(((document.segments[n].source, document.segments[n].syntax) for n in chosen), memory)
-    texts.translate(translator, options, progress)
-    whole, doubtful = _accepted(content, document, chosen, texts.translation)
-    pieces = _Texts(
-        (piece, document.segments[number].syntax)
-        for number in doubtful
-        for piece in _TAG.split(document.segments[number].source)
+    result = filled(
+        translator,
+        {number: document.places[number] for number in chosen},
+        Options(search, glossary, checks),
+        holds=content.holds,
+        progress=progress,
+        memory=memory,
     )
-    pieces.translate(translator, options, None)
-    in_pieces, refused = _accepted(content, document, doubtful, pieces.between_tags)
-    translations = whole | in_pieces
+    translations, texts = result.translations, result.texts
     sources = {number: document.segments[number].source for number in translations}
-    looked = {n: (texts if n in whole else pieces).told(source) for n, source in sources.items()}
+    looked = {number: result.told(number, source) for number, source in sources.items()}
     remarks = {
         number: Remarks(texts.origin(source), review.notes(*looked[number]) if marked else ())
         for number, source in sources.items()
     }
     written = document.translated(translations, remarks)
     _verify(content, written, translations, document, found.read(replace(content, text=written), asked), found)
-    refusals = {number: texts.told(document.segments[number].source) for number in refused}
+    refusals = {number: texts.told(document.segments[number].source) for number in result.refused}
     report = Report(
         path=str(path),
         format=found.name,
         segments=len(document.segments),
         translated=len(translations),
-        in_pieces=len(in_pieces),
+        in_pieces=len(result.in_pieces),
         kept=len(document.segments) - len(chosen),
-        refused=tuple(document.segments[number].line for number in refused),
-        refused_parts=tuple(document.segments[number].part for number in refused),
+        refused=tuple(document.segments[number].line for number in result.refused),
+        refused_parts=tuple(document.segments[number].part for number in result.refused),
         remembered=sum(remark.origin is Origin.MEMORY for remark in remarks.values()),
         worth_a_look=tuple(_worth_a_look(document, path, looked | refusals, translations)),
         near=tuple(_near(document, path, chosen, translations, texts, memory)) if memory else (),
@@ -230,8 +171,8 @@ def plan_document(
         format=found.name,
         segments=len(document.segments),
         to_translate=len(chosen),
-        words=sum(count_words(_TAG.sub(" ", source)) for source in chosen),
-        remembered=sum(_Texts([(source, "")], memory).origin(source) is Origin.MEMORY for source in chosen),
+        words=sum(count_words(TAG.sub(" ", source)) for source in chosen),
+        remembered=sum(Texts([(source, "")], memory).origin(source) is Origin.MEMORY for source in chosen),
     )
 
 
@@ -256,13 +197,13 @@ def _asked(languages: Mapping[str, str], *, marked: bool = True) -> Asked:
 
 
 def _near(
-    document: Document, path: Path, chosen: Sequence[int], said: Mapping[int, str], texts: _Texts, memory: Memory
+    document: Document, path: Path, chosen: Sequence[int], said: Mapping[int, str], texts: Texts, memory: Memory
 ) -> Iterator[review.Near]:
     """What the memory has for segments that are not from it; those without a translation have their source text."""
     for number in chosen:
         segment = document.segments[number]
-        if texts.origin(segment.source) is Origin.MACHINE and _has_words(segment.source):
-            matches = tuple(memory.near(_TAG.sub("", segment.source)))
+        if texts.origin(segment.source) is Origin.MACHINE and has_words(segment.source):
+            matches = tuple(memory.near(TAG.sub("", segment.source)))
             if matches:
                 yield review.Near(
                     where=_where(path, segment),
@@ -272,86 +213,6 @@ def _near(
                     text=said.get(number, segment.source),
                     matches=matches,
                 )
-
-
-class _Options(NamedTuple):
-    """What is asked of all translations."""
-
-    search: SearchSettings | None
-    glossary: Mapping[str, str] | None
-    checks: bool | None
-
-    def stream(self, translator: Translates, texts: Sequence[str], syntax: str) -> Iterator[Found]:
-        """The translations of texts whose placeholders have this syntax."""
-        return translator.stream(texts, search=self.search, glossary=self.glossary, checks=self.checks, syntax=syntax)
-
-
-class _Texts:
-    """The lines of segments, and what tabs separate in them, each translated once however often it occurs.
-
-    The segments are given with the syntax of their placeholders.
-    """
-
-    def __init__(self, sources: Iterable[tuple[str, str]], memory: Memory | None = None) -> None:
-        self._remembered: dict[str, str] = {}
-        self._syntax: dict[str, str] = {}
-        for source, syntax in sources:
-            for cell in _BREAK.split(source):
-                if _has_words(cell):
-                    self._syntax.setdefault(_core(cell)[1], syntax)
-        for cell in self._syntax if memory else ():
-            exact = memory.exact(cell) if memory else None
-            if exact is not None and _BREAK.search(exact) is None:
-                self._remembered[cell] = exact
-        self._found: dict[str, Found] = {}
-        self._waiting = [cell for cell in self._syntax if cell not in self._remembered]
-
-    def translate(self, translator: Translates, options: _Options, progress: Progress | None) -> None:
-        done = 0
-        for syntax in dict.fromkeys(self._syntax[text] for text in self._waiting):
-            own = [text for text in self._waiting if self._syntax[text] == syntax]
-            for text, found in zip(own, options.stream(translator, own, syntax), strict=True):
-                self._found[text] = found
-                done += 1
-                if progress:
-                    progress(done, len(self._waiting))
-
-    def translation(self, source: str) -> str | None:
-        """Of a segment: that of its lines; None where one of them was refused, or has lost words or a placeholder."""
-        pieces = []
-        for cell in _BREAKS.split(source):
-            before, core, after = _core(cell)
-            said = self._said(core) if _has_words(cell) else core
-            if said is None or (core and not said.strip()) or "\n" in said:
-                return None
-            if differences(core, said, self._syntax.get(core, ""))[0]:
-                return None
-            pieces.append(f"{before}{respaced(core, said)}{after}")
-        return "".join(pieces)
-
-    def told(self, source: str) -> tuple[tuple[Finding, ...], float]:
-        """What the checks found in the lines of a segment, and the lowest confidence in one of them."""
-        cores = dict.fromkeys(_core(cell)[1] for piece in _TAG.split(source) for cell in _BREAK.split(piece))
-        cores |= dict.fromkeys(_core(cell)[1] for cell in _BREAK.split(source))
-        found = [self._found[core] for core in cores if core in self._found]
-        findings = tuple(finding for one in found for finding in one.findings)
-        return findings, min((one.confidence for one in found), default=1.0)
-
-    def _said(self, core: str) -> str | None:
-        if core in self._remembered:
-            return self._remembered[core]
-        found = self._found[core]
-        return None if found.refused else found.text
-
-    def between_tags(self, source: str) -> str | None:
-        """Of a segment: its tags as they stand, and the translations of what is between them."""
-        pieces = [piece if _TAG.fullmatch(piece) else self.translation(piece) for piece in _TAG.split(source)]
-        return None if None in pieces else "".join(piece for piece in pieces if piece)
-
-    def origin(self, source: str) -> Origin:
-        """Where the translation of a segment comes from."""
-        cores = [_core(cell)[1] for cell in _BREAK.split(source) if _has_words(cell)]
-        return Origin.MEMORY if cores and all(core in self._remembered for core in cores) else Origin.MACHINE
 
 
 def _worth_a_look(
@@ -373,34 +234,6 @@ def _worth_a_look(
 
 def _where(path: Path, segment: documents.Segment) -> str:
     return f"{path}, {segment.part}, paragraph {segment.line}" if segment.part else f"{path}:{segment.line}"
-
-
-def _core(line: str) -> tuple[str, str, str]:
-    found = _LINE.fullmatch(line)
-    assert found
-    return found[1], found[2], found[3]
-
-
-def _has_words(line: str) -> bool:
-    return any(map(str.isalpha, line))
-
-
-def _accepted(
-    content: Content, document: Document, chosen: Sequence[int], translation_of: Callable[[str], str | None]
-) -> tuple[dict[int, str], list[int]]:
-    """The translations that have all that they need, and the numbers of the segments whose translations do not."""
-    accepted, refused = dict[int, str](), list[int]()
-    for number in chosen:
-        place = document.places[number]
-        translation = translation_of(place.segment.source)
-        try:
-            if translation is None or not content.holds(translation):
-                raise LostMarkup
-            place.put(translation)
-            accepted[number] = translation
-        except LostMarkup:
-            refused.append(number)
-    return accepted, refused
 
 
 def _check_lengths(content: Content, document: Document) -> None:
