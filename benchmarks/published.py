@@ -1,13 +1,14 @@
 """Do the recipes reach what others published? Trains many of them side by side, scores them, and prints one table.
 
     REGARD_DATA=folder python benchmarks/published.py multi30k-en-de@1,2,3 g2p-medium@1,2,3 --jobs 12 --ensemble
+    REGARD_DATA=folder python benchmarks/published.py trec trec-from-masked ptb-words --seeds 1,2,3 --jobs 6
 
 A run is `recipe`, `recipe:language,language` or `recipe:language@seed,seed`; a recipe for many languages takes all of
 them where none is named. Every run is a process of its own; small models leave a GPU idle most of the time, so a dozen
 of them share one. After each run a line of JSON is added to `results.jsonl` in --out; what is there is not run again.
 A run that fails is tried once more after the others: memory that many share may have been short for a moment.
-Models that learn from others (recipes/distilled.py) are trained after those, which are trained for them if need be;
-every run begins as soon as what it needs is there.
+Models that learn from others (recipes/distilled.py) or start from another one (recipes/trec-from-masked.toml) are
+trained after those, which are trained for them if need be; every run begins as soon as what it needs is there.
 To try configurations, `--only-validation` scores the validation set and never opens the test set; each
 `--variant "model.dropout=0.2 training.steps=4000"` is one more configuration of every run.
 """
@@ -18,17 +19,17 @@ import argparse
 import json
 import os
 import signal
-import statistics
 import subprocess
 import sys
 import time
 from collections import defaultdict
 from collections.abc import Sequence
-from hashlib import sha256
 from pathlib import Path
-from typing import Any, NamedTuple
 
 from published_parts import mps
+from published_parts.other_tasks import scores_of, write_text
+from published_parts.run import Result, Run
+from published_parts.tables import PARTS, table
 from regard.files import write
 
 RECIPES = Path(__file__).parents[1] / "recipes"
@@ -39,56 +40,8 @@ LANGUAGES = {
     "g2p-medium-distilled": _MEDIUM,
     "g2p-low": "ady gre ice ita khm lav mlt_latn rum slv wel_sw",
 }
-TAUGHT_BY = {"g2p-medium-distilled": "g2p-medium"}  # by recipes/distilled.py
-TEACHERS = range(1, 9)  # their seeds, as they are there
 LESS_LOOKING = ("validation.pairs=200", "validation.translate_every=1000")  # scores are taken once, at the end
-_LONGEST_NAME = 150  # bytes
 STOPPED = 3  # exit status of a run that was asked to stop
-
-Result = dict[str, Any]
-
-
-class Run(NamedTuple):
-    """One training; with several seeds, an ensemble of their models; without a seed, the words to learn."""
-
-    recipe: str
-    language: str
-    seeds: tuple[int, ...]
-    settings: tuple[str, ...]  # of the variant, in the order in which they were given
-
-    @property
-    def name(self) -> str:
-        """Its folder."""
-        variant = "+".join(setting.replace("/", "-").replace(" ", "") for setting in self.settings)
-        if len(variant.encode()) > _LONGEST_NAME:  # folders' names have a limit
-            variant = f"variant-{sha256(variant.encode()).hexdigest()[:16]}"
-        seeds = "+".join(str(seed) for seed in self.seeds)
-        return "_".join(part for part in (self.recipe, self.language, variant, f"seed{seeds}") if part)
-
-    def alone(self, seed: int) -> Run:
-        """The training of one of the seeds."""
-        return self._replace(seeds=(seed,))
-
-    def teachers(self) -> list[Run]:
-        """The trainings that it learns from."""
-        taught_by = TAUGHT_BY.get(self.recipe)
-        return [Run(taught_by, self.language, (seed,), ()) for seed in TEACHERS] if taught_by else []
-
-    def words(self) -> Run:
-        """What its teachers write for it."""
-        return Run(self.recipe, self.language, (), ())
-
-    def needs(self) -> list[Run]:
-        """What must be done before it."""
-        if not self.seeds:
-            return self.teachers()
-        if len(self.seeds) > 1:
-            return [self.alone(seed) for seed in self.seeds]
-        return [self.words()] if self.teachers() else []
-
-    def with_needs(self) -> list[Run]:
-        """All that must be done before it, and it."""
-        return [*(needed for need in self.needs() for needed in need.with_needs()), self]
 
 
 def runs(arguments: argparse.Namespace) -> list[Run]:
@@ -129,14 +82,18 @@ def train_and_score(run: Run, out: Path, arguments: argparse.Namespace) -> Resul
     signal.signal(signal.SIGTERM, lambda *_: stop.set())
     path = RECIPES / f"{run.recipe}.toml"
     tables = with_paths(read_file(path)[1], {"source": run.language})
-    valid = f"test.file={json.dumps(tables['data']['valid'])}"  # the run itself is to score nothing but this
-    files = [f"data.files={json.dumps([str(_words_of(run, out.parent).resolve())])}"] if run.teachers() else []
+    translates = tables["data"].get("task", "translation") == "translation"
+    valid = tables["data"]["valid"] if translates else ""  # the run itself scores no test set
+    looking = LESS_LOOKING if translates else ()
+    files = [f"data.files={json.dumps([str(_text_of(run, out.parent).resolve())])}"] if run.needs_text() else []
+    start = run.start()
     began = time.monotonic()
     finished = regard.train(
         out=out,
         source=run.language or None,
         recipe=path,
-        settings=[valid, *files, *LESS_LOOKING, *arguments.set, *run.settings],
+        settings=[f"test.file={json.dumps(valid)}", *files, *looking, *arguments.set, *run.settings],
+        from_model=(arguments.out / start.name).resolve() if start else None,
         seed=run.seeds[0],
         steps=arguments.steps,
         device=arguments.device,
@@ -145,22 +102,31 @@ def train_and_score(run: Run, out: Path, arguments: argparse.Namespace) -> Resul
     )
     if not finished:
         return None
-    return {"seconds": time.monotonic() - began, **scores(run, [out], arguments)}
+    result = {"seconds": time.monotonic() - began}
+    if translates:
+        return result | scores(run, [out], arguments)
+    test = None if arguments.only_validation else tables.get("test", {}).get("file")
+    data = tables["data"]
+    how = data.get("documents", "auto")
+    return result | scores_of(out, test=test, device=arguments.device, how=how, columns=data.get("columns"))
 
 
-def write_words(run: Run, arguments: argparse.Namespace) -> Result:
-    """Lets a run's teachers write the words that it is to learn."""
-    folders = [str(arguments.out / teacher.name) for teacher in run.teachers()]
-    command = [sys.executable, str(RECIPES / "distilled.py"), "label", str(RECIPES / f"{run.recipe}.toml")]
-    command += ["--source", run.language, "--out", str(_words_of(run, arguments.out)), "--models", *folders]
-    command += ["--device", arguments.device] if arguments.device else []
+def write_learned(run: Run, arguments: argparse.Namespace) -> Result:
+    """Lets a run's teachers write the words that it learns, or puts together the text that it learns."""
     began = time.monotonic()
-    subprocess.run(command, check=True)
+    if run.teachers():
+        folders = [str(arguments.out / teacher.name) for teacher in run.teachers()]
+        command = [sys.executable, str(RECIPES / "distilled.py"), "label", str(RECIPES / f"{run.recipe}.toml")]
+        command += ["--source", run.language, "--out", str(_text_of(run, arguments.out)), "--models", *folders]
+        command += ["--device", arguments.device] if arguments.device else []
+        subprocess.run(command, check=True)
+    else:
+        write_text(run, _text_of(run, arguments.out), RECIPES)
     return {"seconds": time.monotonic() - began}
 
 
-def _words_of(run: Run, out: Path) -> Path:
-    return out / run.words().name / "words.tsv.gz"
+def _text_of(run: Run, out: Path) -> Path:
+    return out / run.text().name / ("words.tsv.gz" if run.teachers() else "text.txt.gz")
 
 
 def scores(run: Run, folders: Sequence[Path], arguments: argparse.Namespace) -> Result:
@@ -197,7 +163,7 @@ def child(arguments: argparse.Namespace) -> None:
     out: Path = arguments.out / run.name
     out.mkdir(parents=True, exist_ok=True)
     if not run.seeds:
-        found: Result | None = write_words(run, arguments)
+        found: Result | None = write_learned(run, arguments)
     elif len(run.seeds) > 1:
         began = time.monotonic()
         found = scores(run, [arguments.out / run.alone(seed).name for seed in run.seeds], arguments)
@@ -312,71 +278,13 @@ def ensembles(todo: Sequence[Run], done: dict[Run, Result]) -> list[Run]:
     """All seeds together, where there are several that are done."""
     seeds: dict[Run, list[int]] = defaultdict(list)
     for run in todo:
-        if run in done:
+        if run in done and "best" not in done[run]:  # only translators act as one
             seeds[run.alone(0)] += run.seeds
     return [run._replace(seeds=tuple(sorted(found))) for run, found in seeds.items() if len(found) > 1]
 
 
-def table(done: dict[Run, Result]) -> str:
-    """Markdown: a row for each recipe, language and variant, over its seeds, and the mean over languages."""
-    groups: dict[tuple[str, tuple[str, ...], str], dict[str, dict[tuple[int, ...], Result]]]
-    groups = defaultdict(lambda: defaultdict(dict))
-    for run, result in ((run, result) for run, result in done.items() if run.seeds):
-        kind = f"ensemble of {len(run.seeds)}" if len(run.seeds) > 1 else "single"
-        groups[run.recipe, run.settings, kind][run.language][run.seeds] = result
-    rows = [_row("recipe", "settings", "language", "models", "metric", "valid", "test", "seconds a run")]
-    rows += ["|" + " --- |" * 8]
-    for (recipe, settings, kind), languages in sorted(groups.items()):
-        metric = next(iter(next(iter(next(iter(languages.values())).values()))["valid"]))
-        for language, results in sorted(languages.items()):
-            cells = [_mean([_value(result, part, metric) for result in results.values()]) for part in _PARTS]
-            seconds = statistics.mean(result["seconds"] for result in results.values())
-            models = kind if len(results) == 1 else f"{len(results)} {kind}"
-            rows.append(_row(recipe, " ".join(settings), language, models, metric, *cells, f"{seconds:.0f}"))
-        if len(languages) > 1:
-            cells = [_mean(_over_languages(languages, part, metric)) for part in _PARTS]
-            rows.append(_row(recipe, " ".join(settings), f"mean of {len(languages)}", kind, metric, *cells, ""))
-    return "\n".join(rows)
-
-
-_PARTS = ("valid", "test")
-
-
-def _over_languages(languages: dict[str, dict[tuple[int, ...], Result]], part: str, metric: str) -> list[float | None]:
-    """For each seed that all languages have, the mean over the languages."""
-    shared = set.intersection(*(set(results) for results in languages.values()))
-    columns = [[_value(results[seeds], part, metric) for results in languages.values()] for seeds in sorted(shared)]
-    return [_plain_mean(column) for column in columns]
-
-
-def _value(result: Result, part: str, metric: str) -> float | None:
-    value: float | None = result.get(part, {}).get(metric)
-    return value
-
-
-def _row(*cells: str) -> str:
-    return f"| {' | '.join(cells)} |"
-
-
-def _plain_mean(values: Any) -> float | None:
-    known = [value for value in values if value is not None]
-    return statistics.mean(known) if known else None
-
-
-def _figure(value: float | None) -> str:
-    return "" if value is None else f"{value:.2f}"
-
-
-def _mean(values: Sequence[float | None]) -> str:
-    """The mean and, of several, how far they spread (the standard deviation)."""
-    known = [value for value in values if value is not None]
-    if len(known) < 2:
-        return _figure(_plain_mean(known))
-    return f"{statistics.mean(known):.2f} ± {statistics.stdev(known):.2f}"
-
-
 def _shown(result: Result) -> str:
-    parts = (f"{part} {name} {value:.2f}" for part in _PARTS for name, value in result.get(part, {}).items())
+    parts = (f"{part} {name} {value:.2f}" for part in PARTS for name, value in result.get(part, {}).items())
     return f"{', '.join(parts)} ({result['seconds']:.0f} s)"
 
 

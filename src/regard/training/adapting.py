@@ -17,7 +17,7 @@ from regard.settings import Settings
 from regard.tokens import Tokenisers
 from regard.training.recipe import Tables
 
-_MAY_CHANGE = "dropout"
+_MAY_CHANGE = ("dropout", "token_dropout")
 _OF_A_TASK = ("labels", "pooling")  # settings that follow from the task, not from the model that is adapted
 
 
@@ -42,13 +42,13 @@ def own_tables(name: str, given: Tables, *, task: str = modelfolder.DEFAULT_TASK
     tables: Tables = {"model": model, "tokeniser": tokeniser.table() if tokeniser else {}}
     for table, values in tables.items():
         asked = given.get(table, {})
-        _refuse(name, table, {key: asked[key] for key in asked if key not in (_MAY_CHANGE, *others)}, values)
+        _refuse(name, table, {key: asked[key] for key in asked if key not in (*_MAY_CHANGE, *others)}, values)
     return tables
 
 
 def adapted(loaded: modelfolder.ModelFolder, table: Mapping[str, Any]) -> tuple[Model[Any, Any], Settings, str]:
     """The model with the dropout of a recipe's table [model]; its settings and its architecture."""
-    settings = _settings(loaded.description, {key: table[key] for key in (_MAY_CHANGE, *_OF_A_TASK) if key in table})
+    settings = _settings(loaded.description, {key: table[key] for key in (*_MAY_CHANGE, *_OF_A_TASK) if key in table})
     model = models.build(loaded.description.architecture, settings)
     with torch.no_grad():
         own = models.tensors(loaded.model)

@@ -110,7 +110,7 @@ def _attempt(
     if around.processes.first:
         done = Finished(recipe, around, model, settings, architecture, tokenisers, validation.alone(), trainer, corpora)
         finish(done, task, reasons=reasons, precision=precision.name)
-        if recipe.test:
+        if recipe.test and recipe.test.file:
             task.test(recipe, around)
     around.processes.wait()
     return True

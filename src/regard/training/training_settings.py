@@ -49,7 +49,7 @@ class ValidationSettings(Settings):
 class ScoringSettings(Settings):
     """A recipe's `[test]` table: what is scored when training has ended, as `regard evaluate` does it."""
 
-    file: str
+    file: str  # "": none
     metrics: Annotated[tuple[str, ...], Field(strict=False, min_length=1)] | None = None  # None: by the task
     tokenised: bool = False
     lowercase: bool = False

@@ -30,6 +30,7 @@ class SingleStackSettings(StackSettings):
     embedding_norm: bool = False  # a LayerNorm over embeddings and positions
     segment_kinds: NonNegativeInt = 0  # learned vectors for kinds of segments; every token is of the first kind
     norm_epsilon: float = Field(default=1e-5, gt=0)
+    token_dropout: float = Field(default=0.0, ge=0, lt=1)  # the share of tokens whose whole embedding is left out
 
 
 class UnscaledEmbedding(nn.Module):
@@ -62,11 +63,14 @@ class Below(nn.Module):
         kinds, width = settings.segment_kinds, settings.d_model
         self.segments = nn.Parameter(torch.randn(kinds, width) / math.sqrt(2 * width)) if kinds else None
         self.norm = nn.LayerNorm(width) if settings.embedding_norm else nn.Identity()
-        self.dropout = nn.Dropout(settings.dropout)
+        self.dropout, self.token_dropout = nn.Dropout(settings.dropout), settings.token_dropout
 
     def forward(self, tokens: Tensor, positions: Tensor) -> Tensor:
         """[B, T] twice -> [B, T, D]."""
-        x = self.positions(self.embedding(tokens), positions)
+        x = self.embedding(tokens)
+        if self.token_dropout and self.training:
+            x = x * F.dropout(x.new_ones(*tokens.shape, 1), self.token_dropout)
+        x = self.positions(x, positions)
         if self.segments is not None:
             x = x + self.segments[0]
         return cast("Tensor", self.dropout(self.norm(x)))
