@@ -25,7 +25,7 @@ import torch
 
 import regard
 from regard import modelfolder
-from regard.exchange import ctranslate2, export, exporters, hub_files, huggingface
+from regard.exchange import ctranslate2_runtime, export, exporters, hub_files, huggingface
 from regard.exchange.importing import opened
 from regard.search import SearchSettings
 from regard.tasks.translation import batch_of
@@ -80,9 +80,9 @@ def in_transformers(folder: Path, **options: Any) -> Translate:
 
 def in_ctranslate2(folder: Path, model: str) -> Translate:
     tokenisers = Tokenisers.from_files(modelfolder.read_tokeniser(model))
-    names = ctranslate2.tokens(tokenisers.source)
-    numbers = {name: token for token, name in enumerate(ctranslate2.tokens(tokenisers.target))}
-    translator = ctranslate2.library().Translator(str(folder), device="cpu", intra_threads=1)
+    names = ctranslate2_runtime.tokens(tokenisers.source)
+    numbers = {name: token for token, name in enumerate(ctranslate2_runtime.tokens(tokenisers.target))}
+    translator = ctranslate2_runtime.library().Translator(str(folder), device="cpu", intra_threads=1)
 
     def translate(texts: Sequence[str]) -> list[str]:
         sources = [[names[token] for token in tokenisers.source.encode(text)] for text in texts]

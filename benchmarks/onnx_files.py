@@ -33,7 +33,7 @@ from rich.table import Table
 
 import regard
 from regard import modelfolder
-from regard.batches.rows import by_length
+from regard.batches.similar_lengths import by_length
 from regard.exchange import export
 from regard.exchange.onnx.runtime import Files
 from regard.search import SearchSettings

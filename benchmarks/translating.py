@@ -30,7 +30,8 @@ from rich.table import Table
 from transformers import MarianConfig, MarianMTModel
 
 from regard import modelfolder
-from regard.exchange.ctranslate2 import convert, tokens
+from regard.exchange.ctranslate2 import convert
+from regard.exchange.ctranslate2_runtime import tokens
 from regard.models.transformer import MultiHeadAttention, Transformer, TransformerSettings
 from regard.search import SearchSettings
 from regard.tokens import TokeniserSettings, train

@@ -20,6 +20,8 @@ from typing import BinaryIO
 if sys.platform != "win32":
     import fcntl
 
+COPY_AGAIN = "Copy the folder again from its origin, or train the model again."  # advice where a file is damaged
+
 _EXCHANGE, _FROM_THE_WORKING_FOLDER = 2, -100  # linux/fs.h: RENAME_EXCHANGE; fcntl.h: AT_FDCWD
 
 

@@ -13,26 +13,23 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
-from math import prod
 from pathlib import Path
-from typing import Any, NamedTuple
+from threading import Lock
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-import torch
 from pydantic import Field
-from safetensors import SafetensorError
-from safetensors.torch import load as load_tensors
-from safetensors.torch import save as save_tensors
-from torch import Tensor
-from torch.overrides import TorchFunctionMode
 
 from regard import files, models, shipped
 from regard.errors import ModelFolderError
-from regard.models.protocols import Model
 from regard.settings import Settings
-from regard.storage import packed, unpacked
 from regard.version import __version__
+
+if TYPE_CHECKING:
+    import torch
+
+    from regard.models.protocols import Model
 
 FORMAT = 1
 DESCRIPTION = "regard.json"
@@ -42,9 +39,6 @@ CARD = "README.md"
 DEFAULT_TASK = "translation"
 
 _FILE_NAME = re.compile(rf"{re.escape(WEIGHTS)}|{TOKENISER}/[A-Za-z0-9_][A-Za-z0-9_.-]*")
-_MAKERS = (torch.empty, torch.zeros, torch.ones, torch.full, torch.rand, torch.randn)
-_SPARE, _SPARE_TIMES = 1 << 20, 2  # numbers that building a model may make beside its weights: shared and passing ones
-_COPY_AGAIN = "Copy the folder again from its origin, or train the model again."
 
 
 class Stored(Settings):
@@ -76,6 +70,22 @@ class Description(Settings):
         return float(penalty) if isinstance(penalty, int | float) and penalty >= 0 else None
 
 
+class Readable(Protocol):
+    """A model folder that was read, or whose model is yet to be."""
+
+    @property
+    def model(self) -> Model[Any, Any]:
+        """The model, ready to use."""
+
+    @property
+    def description(self) -> Description:
+        """What regard.json says."""
+
+    @property
+    def tokeniser(self) -> dict[str, bytes]:
+        """File name -> content."""
+
+
 class ModelFolder(NamedTuple):
     """What was read from a model folder."""
 
@@ -83,6 +93,26 @@ class ModelFolder(NamedTuple):
     description: Description
     tokeniser: dict[str, bytes]  # file name -> content
     card: str = ""
+
+
+class UnopenedFolder:
+    """A model folder whose files are checked, and whose model is built when it is first asked for.
+
+    Reading it needs no PyTorch. Any number of threads may ask for the model; `build` runs once.
+    """
+
+    def __init__(self, description: Description, tokeniser: dict[str, bytes], build: Callable[[], ModelFolder]) -> None:
+        self.description, self.tokeniser = description, tokeniser
+        self._build, self._building = build, Lock()
+        self._built: ModelFolder | None = None
+
+    @property
+    def model(self) -> Model[Any, Any]:
+        """The model; the first time, its weights are read and checked again."""
+        with self._building:
+            if self._built is None:
+                self._built = self._build()
+        return self._built.model
 
 
 def save(
@@ -105,10 +135,12 @@ def save(
     `stored_as` says how small the weights are on disk (`storage.py`). `beside_others` leaves other files in the folder
     where they are; then it is a model folder from the moment the last file is there.
     """
+    from regard import storage
+
     folder = folder.absolute()
     if not beside_others:
         _refuse_to_replace_something_else(folder)
-    contents = {WEIGHTS: save_tensors(packed(_weights(model), stored_as))}
+    contents = {WEIGHTS: storage.written(model, stored_as)}
     contents |= {f"{TOKENISER}/{name}": content for name, content in (tokeniser or {}).items()}
     description = Description(
         format=FORMAT,
@@ -133,24 +165,22 @@ def save(
 
 def load(model: str | Path, *, device: torch.device | str = "cpu") -> ModelFolder:
     """Reads and checks a model folder, or the shipped model of that name; it is ready to use, in float32."""
+    from regard import storage
+
     folder = shipped.find(model)
-    description = _read_description(folder)
-    contents = {name: _read_checked(folder, name, stored) for name, stored in description.files.items()}
-    if WEIGHTS not in contents:
-        raise ModelFolderError(f"{folder / DESCRIPTION}: this file does not list {WEIGHTS}.\n  {_COPY_AGAIN}")
+    description, contents = _read_all(folder)
     kind = models.architecture(description.architecture).settings
     settings = kind.read(description.settings, where=str(folder / DESCRIPTION))
-    weights = _read_weights(contents.pop(WEIGHTS), folder / WEIGHTS)
-    built = filled(description.architecture, settings, weights, folder / WEIGHTS)
+    weights = storage.read(contents.pop(WEIGHTS), folder / WEIGHTS)
+    built = storage.filled(description.architecture, settings, weights, folder / WEIGHTS)
     return ModelFolder(built.to(device).eval(), description, _of_tokeniser(contents), _read_card(folder))
 
 
-def filled(architecture: str, settings: Settings, weights: Mapping[str, Tensor], path: Path) -> Model[Any, Any]:
-    """A model with these weights, which were read from `path`; the settings must fit them exactly."""
-    with _NoLargerThan(weights, path):
-        built = models.build(architecture, settings)
-    _fill(built, weights, path)
-    return built
+def unopened(model: str | Path, build: Callable[[], ModelFolder]) -> UnopenedFolder:
+    """Reads and checks a model folder, or the shipped model of that name; `build` opens it when its model is needed."""
+    description, contents = _read_all(shipped.find(model))
+    del contents[WEIGHTS]
+    return UnopenedFolder(description, _of_tokeniser(contents), build)
 
 
 def read_description(model: str | Path) -> Description:
@@ -165,67 +195,17 @@ def read_tokeniser(model: str | Path) -> dict[str, bytes]:
     return _of_tokeniser({name: _read_checked(folder, name, entry) for name, entry in stored.items()})
 
 
+def _read_all(folder: Path) -> tuple[Description, dict[str, bytes]]:
+    """What regard.json says, and the content of every file that it lists, checked."""
+    description = _read_description(folder)
+    contents = {name: _read_checked(folder, name, stored) for name, stored in description.files.items()}
+    if WEIGHTS not in contents:
+        raise ModelFolderError(f"{folder / DESCRIPTION}: this file does not list {WEIGHTS}.\n  {files.COPY_AGAIN}")
+    return description, contents
+
+
 def _of_tokeniser(contents: Mapping[str, bytes]) -> dict[str, bytes]:
     return {name.removeprefix(f"{TOKENISER}/"): content for name, content in contents.items()}
-
-
-def _weights(model: Model[Any, Any]) -> dict[str, Tensor]:
-    """Each parameter and buffer once, under its first name, however many places share it."""
-    return {name: tensor.detach().cpu().contiguous() for name, tensor in models.tensors(model).items()}
-
-
-def _read_weights(content: bytes, path: Path) -> dict[str, Tensor]:
-    try:
-        return unpacked(load_tensors(content))
-    except SafetensorError as error:
-        raise ModelFolderError(f"{path}: this is not a safetensors file: {error}.\n  {_COPY_AGAIN}") from None
-
-
-class _NoLargerThan(TorchFunctionMode):
-    """While a model is built, refuses to make many more numbers than its weights have, before memory is asked for.
-
-    So a damaged or malicious regard.json cannot exhaust the memory. `_fill` then compares the shapes exactly; building
-    on the device `meta` would compare them first, but loads the half of PyTorch that belongs to its compiler.
-    """
-
-    def __init__(self, weights: Mapping[str, Tensor], path: Path) -> None:
-        super().__init__()
-        self._stored, self._path = sum(weight.numel() for weight in weights.values()), path
-        self._left = _SPARE + _SPARE_TIMES * self._stored
-
-    def __torch_function__(
-        self, function: Any, _: Any, arguments: tuple[Any, ...] = (), options: Mapping[str, Any] | None = None
-    ) -> Any:
-        options = options or {}
-        if function in _MAKERS:
-            size = options.get("size", arguments[0] if arguments and isinstance(arguments[0], Sequence) else arguments)
-            self._left -= prod(size)
-        if self._left < 0:
-            raise ModelFolderError(
-                f"{self._path}: the weights do not fit the settings in {DESCRIPTION}: {self._stored:,} numbers are"
-                f" stored, and the settings describe a model of far more.\n  {_COPY_AGAIN}"
-            )
-        return function(*arguments, **options)
-
-
-def _fill(model: Model[Any, Any], weights: Mapping[str, Tensor], path: Path) -> None:
-    """Copies the weights into the model: the same names, the same shapes, nothing missing, nothing left."""
-    parameters = models.tensors(model)
-    problems = [f"{name} is missing" for name in parameters.keys() - weights.keys()]
-    problems += [f"{name} is not part of this architecture" for name in weights.keys() - parameters.keys()]
-    problems += [
-        f"{name} is {list(weights[name].shape)} and should be {list(parameter.shape)}"
-        for name, parameter in parameters.items()
-        if name in weights and weights[name].shape != parameter.shape
-    ]
-    if problems:
-        listed = "\n".join(f"  {problem}" for problem in sorted(problems)[:10])
-        raise ModelFolderError(
-            f"{path}: the weights do not fit the settings in {DESCRIPTION}:\n{listed}\n  {_COPY_AGAIN}"
-        )
-    with torch.no_grad():
-        for name, parameter in parameters.items():
-            parameter.copy_(weights[name])
 
 
 def _read_description(folder: Path) -> Description:
@@ -248,7 +228,7 @@ def _read_description(folder: Path) -> Description:
         seal = table.pop("sha256")
     except (ValueError, AttributeError, KeyError, TypeError):
         raise ModelFolderError(
-            f"{path}: this file is truncated or was not written by Regard.\n  {_COPY_AGAIN}"
+            f"{path}: this file is truncated or was not written by Regard.\n  {files.COPY_AGAIN}"
         ) from None
     if isinstance(table.get("format"), int) and table["format"] > FORMAT:
         raise ModelFolderError(
@@ -257,7 +237,7 @@ def _read_description(folder: Path) -> Description:
         )
     if seal != _sha256(_canonical(table)):
         raise ModelFolderError(
-            f"{path}: this file was changed after it was written (its hash differs).\n  {_COPY_AGAIN}"
+            f"{path}: this file was changed after it was written (its hash differs).\n  {files.COPY_AGAIN}"
         )
     return Description.read(table, where=str(path))
 
@@ -271,18 +251,18 @@ def _read_checked(folder: Path, name: str, stored: Stored) -> bytes:
     path = folder / name
     if not _FILE_NAME.fullmatch(name):
         raise ModelFolderError(
-            f"{folder / DESCRIPTION}: {name!r} is not a valid file name in a model folder.\n  {_COPY_AGAIN}"
+            f"{folder / DESCRIPTION}: {name!r} is not a valid file name in a model folder.\n  {files.COPY_AGAIN}"
         )
     if not path.is_file():
-        raise ModelFolderError(f"{path}: this file is missing.\n  {_COPY_AGAIN}")
+        raise ModelFolderError(f"{path}: this file is missing.\n  {files.COPY_AGAIN}")
     content = path.read_bytes()
     if len(content) < stored.bytes:
         raise ModelFolderError(
-            f"{path}: this file is truncated: it has {len(content):,} of {stored.bytes:,} bytes.\n  {_COPY_AGAIN}"
+            f"{path}: this file is truncated: it has {len(content):,} of {stored.bytes:,} bytes.\n  {files.COPY_AGAIN}"
         )
     if _sha256(content) != stored.sha256:
         raise ModelFolderError(
-            f"{path}: this file was changed after it was written (its hash differs).\n  {_COPY_AGAIN}"
+            f"{path}: this file was changed after it was written (its hash differs).\n  {files.COPY_AGAIN}"
         )
     return content
 

@@ -16,6 +16,7 @@ from regard.translation.engines import captured_board as captured
 from regard.translation.engines.captured_board import CapturedBoard
 from regard.translation.engines.ensemble import Ensemble
 from regard.translation.engines.torch import TorchEngine
+from regard.translation.garbage import no_garbage
 from small import VOCABULARY, transformer
 
 
@@ -68,7 +69,7 @@ def test_python_looks_for_garbage_again_after_a_search_even_one_that_failed(engi
 
 
 def test_python_looks_for_garbage_again_after_the_last_of_several_searches() -> None:
-    first, second = captured.no_garbage(), captured.no_garbage()
+    first, second = no_garbage(), no_garbage()
     first.__enter__()
     second.__enter__()
     first.__exit__(None, None, None)

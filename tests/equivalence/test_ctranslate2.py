@@ -16,6 +16,7 @@ import torch
 from regard import ModelFolderError, SettingsError, modelfolder
 from regard.exchange import ctranslate2 as exchange
 from regard.exchange import export, exporters
+from regard.exchange.ctranslate2_runtime import POSITIONS, library, tokens
 from regard.modelfolder import ModelFolder
 from regard.search import Request, SearchSettings
 from regard.tokens import Tokenisers, TokeniserSettings, train
@@ -75,7 +76,7 @@ def ours(loaded: ModelFolder, tokenisers: Tokenisers) -> TorchEngine:
 
 
 def theirs(loaded: ModelFolder, tokenisers: Tokenisers, ours: TorchEngine, compute_type: str) -> CTranslate2Engine:
-    return converted.build(loaded, tokenisers, fallback=ours, compute_type=compute_type, threads=1)[0]
+    return converted.build(loaded, tokenisers, fallback=lambda: ours, compute_type=compute_type, threads=1)[0]
 
 
 def sentences(tokenisers: Tokenisers, count: int = 120) -> list[list[int]]:
@@ -122,7 +123,7 @@ def test_every_setting_gives_the_same_log_probabilities_and_greedy_tokens(
     (tmp_path / "out").mkdir()
     exchange.convert(loaded, tokenisers, tmp_path / "out", quantization="float32")
     translator = ctranslate2.Translator(str(tmp_path / "out"), compute_type="float32", intra_threads=1)
-    names = exchange.tokens(tokenisers.source)
+    names = tokens(tokenisers.source)
     draw = random.Random(3)  # noqa: S311
     pairs = [
         ([draw.randrange(2, 23) for _ in range(n % 9 + 1)], [draw.randrange(2, 23) for _ in range(n % 7)])
@@ -235,7 +236,7 @@ def test_empty_long_and_endless_sentences_are_left_to_the_other_engine(
 ) -> None:
     engine = theirs(loaded, tokenisers, ours, "float32")
     short, search = SearchSettings(max_length=2), SearchSettings(method="greedy", max_length_factor=0.0)
-    texts = [[], [5] * exchange.POSITIONS, [5, 6, 7]]
+    texts = [[], [5] * POSITIONS, [5, 6, 7]]
     asked = [Request(source_length=len(text)) for text in texts]
     assert list(engine.attempt(texts, search, requests=asked)) in ([2], [])
     assert engine.attempt([[5, 6, 7, 8, 9]], short, requests=[Request(source_length=5)]) == {}
@@ -262,19 +263,21 @@ def test_a_conversion_is_kept_checked_and_made_again_when_damaged(
     monkeypatch.setenv("REGARD_CACHE", str(tmp_path))
     made: list[str] = []
 
+    convert = exchange.convert
+
     def counted(*arguments: Any, **options: Any) -> None:
         made.append(options["quantization"])
-        exchange.convert(*arguments, **options)
+        convert(*arguments, **options)
 
-    monkeypatch.setattr(converted, "convert", counted)
-    _, verdict = converted.build(loaded, tokenisers, fallback=ours, compute_type="float32", threads=1)
+    monkeypatch.setattr(exchange, "convert", counted)
+    _, verdict = converted.build(loaded, tokenisers, fallback=lambda: ours, compute_type="float32", threads=1)
     assert verdict.agrees
-    assert converted.build(loaded, tokenisers, fallback=ours, compute_type="float32", threads=1)[1] == verdict
+    assert converted.build(loaded, tokenisers, fallback=lambda: ours, compute_type="float32", threads=1)[1] == verdict
     assert made == ["float32"]
     (model,) = (tmp_path / "ctranslate2").glob("*/model.bin")
     model.write_bytes(model.read_bytes()[:-1])
-    converted.build(loaded, tokenisers, fallback=ours, compute_type="float32", threads=1)
-    converted.build(loaded, tokenisers, fallback=ours, compute_type="int8", threads=1)
+    converted.build(loaded, tokenisers, fallback=lambda: ours, compute_type="float32", threads=1)
+    converted.build(loaded, tokenisers, fallback=lambda: ours, compute_type="int8", threads=1)
     assert made == ["float32", "float32", "int8"]
     assert sorted(path.name[0] == "." for path in (tmp_path / "ctranslate2").iterdir()) == [False, False]
 
@@ -287,10 +290,10 @@ def test_an_instruction_that_ends_the_process_ends_only_the_probe(
     with pytest.raises(
         SettingsError, match=r"cannot compute with int8 on this machine: .*\n  Use compute_type = 'float"
     ):
-        converted.build(loaded, tokenisers, fallback=ours)
+        converted.build(loaded, tokenisers, fallback=lambda: ours)
     assert list((tmp_path / "ctranslate2").iterdir()) == []
     with pytest.raises(SettingsError, match="compute_type = 'int4': there is no such type"):
-        converted.build(loaded, tokenisers, fallback=ours, compute_type="int4")
+        converted.build(loaded, tokenisers, fallback=lambda: ours, compute_type="int4")
 
 
 ALONE = """
@@ -367,7 +370,7 @@ def test_mistakes_are_told(folder: Path, loaded: ModelFolder, tokenisers: Tokeni
 def test_without_ctranslate2_the_error_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "ctranslate2", None)
     with pytest.raises(SettingsError, match=r"not installed\.\n  Install it with: pip install 'regard\[fast\]'"):
-        exchange.library()
+        library()
 
 
 class Twins:
@@ -380,7 +383,7 @@ class Twins:
 
 
 def test_every_id_has_a_token_of_its_own() -> None:
-    assert exchange.tokens(Twins()) == ["<pad>", "</s>", "<unk>", "a", "a<4>", "</s><5>"]  # type: ignore[arg-type]
+    assert tokens(Twins()) == ["<pad>", "</s>", "<unk>", "a", "a<4>", "</s><5>"]  # type: ignore[arg-type]
 
 
 def test_auto_opens_ctranslate2_once_whether_or_not_the_model_was_converted(
@@ -429,7 +432,7 @@ def test_an_engine_is_chosen_by_name_and_by_default_only_where_it_agrees(
         SettingsError, match="engine = 'ctranslate': there is no such engine; did you mean 'ctranslate2'"
     ):
         chosen("ctranslate")
-    engine, verdict = converted.build(loaded, tokenisers, fallback=ours, compute_type="float32")
+    engine, verdict = converted.build(loaded, tokenisers, fallback=lambda: ours, compute_type="float32")
     differing = verdict.model_copy(update={"equal": verdict.probes - 1})
     monkeypatch.setattr(converted, "build", lambda *_, **__: (engine, differing))
     assert chosen("auto").name == "torch"

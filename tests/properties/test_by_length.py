@@ -5,7 +5,7 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from regard.batches.rows import by_length
+from regard.batches.similar_lengths import by_length
 
 LENGTHS = st.lists(st.integers(1, 40), max_size=30)
 

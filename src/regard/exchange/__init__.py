@@ -11,14 +11,16 @@ from importlib import import_module
 from pathlib import Path
 from pkgutil import iter_modules
 from tempfile import TemporaryDirectory
-from typing import BinaryIO, NamedTuple
+from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 
 from regard import modelfolder
 from regard.errors import ModelFolderError, SettingsError
-from regard.exchange.parity import Peer, Verdict, check
 from regard.files import new_file, new_folder
 from regard.modelfolder import CARD, ModelFolder
 from regard.settings import nearest
+
+if TYPE_CHECKING:
+    from regard.exchange.parity import Peer, Verdict
 
 _CHECKED = "\n## Checked at export\n\n"
 
@@ -92,6 +94,8 @@ def _with_attentions(exporter: Exporter, to: str) -> Exporter:
 
 def _checked(exporter: Exporter, loaded: ModelFolder, folder: Path, stored_as: str, *, unchecked: bool) -> Verdict:
     """Writes into an empty folder, compares, and adds the verdict to the card."""
+    from regard.exchange.parity import check  # it needs PyTorch, which reading a model folder does not
+
     exporter.write(loaded, folder, stored_as)
     verdict = check(exporter.peer, folder, loaded, stored_as=stored_as, unchecked=unchecked)
     card = folder / CARD

@@ -16,7 +16,7 @@ from typing import Any, BinaryIO
 from babel import Locale, UnknownLocaleError
 
 from regard.errors import ModelFolderError
-from regard.exchange import Exporter, ctranslate2
+from regard.exchange import Exporter, ctranslate2, ctranslate2_runtime
 from regard.exchange.parity import MOST_TOKENS, Said
 from regard.modelfolder import CARD, ModelFolder
 from regard.tokens import Tokenisers
@@ -114,9 +114,9 @@ def said(folder: Path, loaded: ModelFolder, texts: Sequence[str]) -> list[Said]:
     from sentencepiece import SentencePieceProcessor
 
     tokenisers = Tokenisers.from_files(loaded.tokeniser)
-    numbers = {name: token for token, name in enumerate(ctranslate2.tokens(tokenisers.target))}
+    numbers = {name: token for token, name in enumerate(ctranslate2_runtime.tokens(tokenisers.target))}
     processor = SentencePieceProcessor(model_file=str(folder / _SUBWORDS))
-    translator = ctranslate2.library().Translator(str(folder / _MODEL), device="cpu", intra_threads=1)
+    translator = ctranslate2_runtime.library().Translator(str(folder / _MODEL), device="cpu", intra_threads=1)
     sources = [processor.encode(tokenisers.source.normalise(text), out_type=str) for text in texts]
     found = translator.translate_batch(sources, beam_size=1, max_decoding_length=MOST_TOKENS)
     answers = (one.hypotheses[0] for one in found)

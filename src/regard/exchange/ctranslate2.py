@@ -22,48 +22,18 @@ from torch import Tensor, nn
 
 from regard.errors import ModelFolderError, SettingsError
 from regard.exchange import Exporter
+from regard.exchange.ctranslate2_runtime import library, positions_of, tokens
 from regard.exchange.parity import MOST_TOKENS, Peer, Said
-from regard.modelfolder import ModelFolder
+from regard.modelfolder import ModelFolder, Readable
 from regard.models.transformer import MultiHeadAttention, Residual, Transformer
-from regard.tokens import Tokeniser, Tokenisers
+from regard.tokens import Tokenisers
 from regard.tokens.tokeniser import SPECIAL
 from regard.version import __version__
 
 QUANTIZATIONS = ("float32", "int8", "int16", "float16")
-POSITIONS = 2048  # written for a model whose positions have no end; longer sentences are refused by CTranslate2
 USAGE = "usage.json"
 
 _EPSILON = 1e-5  # that of torch.nn.LayerNorm
-
-
-def library() -> Any:
-    """The module ctranslate2."""
-    try:
-        import ctranslate2
-    except ImportError:
-        raise SettingsError(
-            "This needs CTranslate2, which is not installed.\n  Install it with: pip install 'regard[fast]'"
-        ) from None
-    return ctranslate2
-
-
-def tokens(tokeniser: Tokeniser) -> list[str]:
-    """[id] a different string for each id: its piece, and its number where another id shows the same."""
-    special = dict(zip((tokeniser.begin, tokeniser.end, tokeniser.unknown), SPECIAL, strict=True))
-    pieces = tokeniser.pieces(list(range(tokeniser.size)))
-    taken, names = set(SPECIAL), []
-    for number, piece in enumerate(pieces):
-        name = special.get(number, piece if piece not in taken else f"{piece}<{number}>")
-        taken.add(name)
-        names.append(name)
-    assert len(set(names)) == len(names)
-    return names
-
-
-def positions_of(model: Transformer) -> int:
-    """How many positions a converted model has."""
-    settings = model.settings
-    return settings.learned_positions if settings.positions == "learned" else POSITIONS
 
 
 def write(loaded: ModelFolder, out: Path, quantization: str) -> None:
@@ -84,7 +54,7 @@ def write(loaded: ModelFolder, out: Path, quantization: str) -> None:
     (out / "README.md").write_text(_readme(usage), encoding="utf-8")
 
 
-def convert(loaded: ModelFolder, tokenisers: Tokenisers, folder: Path, *, quantization: str) -> None:
+def convert(loaded: Readable, tokenisers: Tokenisers, folder: Path, *, quantization: str) -> None:
     """Writes what CTranslate2 reads, and nothing else, into a folder that is there."""
     if loaded.description.architecture != "transformer":
         raise ModelFolderError(
@@ -134,7 +104,7 @@ def _specification(model: Transformer) -> Any:
     )
     encoder, decoder = specification.encoder, specification.decoder
     like = model.source_embedding.weight
-    rows = positions_of(model)
+    rows = positions_of(settings)
     encoder.embeddings[0].weight = _array(model.source_embedding.weight)
     encoder.position_encodings.encodings = _array(_encodings(model.source_positions, rows, like))
     decoder.embeddings.weight = _array(model.target_embedding.weight)
@@ -222,7 +192,7 @@ def _usage(loaded: ModelFolder, tokenisers: Tokenisers, quantization: str) -> di
         },
         "special_tokens": {"start": begin, "end": end, "unknown": unknown},
         "end_is_added_to_the_source": True,
-        "longest_sentence": positions_of(cast("Transformer", loaded.model)),
+        "longest_sentence": positions_of(cast("Transformer", loaded.model).settings),
     }
 
 

@@ -12,16 +12,17 @@ from hashlib import sha256
 from importlib import import_module
 from pathlib import Path
 from pkgutil import iter_modules
-from typing import Any, NamedTuple
-
-import torch
-from torch import Tensor
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from regard import exchange, modelfolder, shipped
 from regard.errors import ModelFolderError, SettingsError
 from regard.modelfolder import DESCRIPTION, FORMAT, WEIGHTS, Description, ModelFolder, Stored
 from regard.models.parts.transformer_settings import TransformerSettings
 from regard.version import __version__
+
+if TYPE_CHECKING:
+    import torch
+    from torch import Tensor
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,8 +68,10 @@ def opened(model: str | Path, *, device: torch.device | str = "cpu") -> ModelFol
     """A model folder, or another program's folder as if it were one."""
     if not is_foreign(model):
         return modelfolder.load(model, device=device)
+    from regard import storage
+
     found = _read(Path(model))
-    built = modelfolder.filled("transformer", found.settings, found.weights, found.weights_file)
+    built = storage.filled("transformer", found.settings, found.weights, found.weights_file)
     tokeniser = dict(found.tokeniser)
     stored = {
         name: Stored(bytes=len(content), sha256=sha256(content).hexdigest()) for name, content in tokeniser.items()
@@ -90,10 +93,12 @@ def opened(model: str | Path, *, device: torch.device | str = "cpu") -> ModelFol
 
 def import_model(folder: Path, out: Path, *, source: str | None = None, target: str | None = None) -> None:
     """Writes another program's folder as the new model folder `out`; `source` and `target` name its languages."""
+    from regard import storage
+
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
         raise SettingsError(f"{out}: this path already exists.\n  Regard overwrites nothing: choose a new folder.")
     found = _read(folder)
-    built = modelfolder.filled("transformer", found.settings, found.weights, found.weights_file)
+    built = storage.filled("transformer", found.settings, found.weights, found.weights_file)
     given = {side: code for side, code in (("source", source), ("target", target)) if code}
     modelfolder.save(
         out,

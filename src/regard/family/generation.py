@@ -13,7 +13,8 @@ from typing import Any, NamedTuple
 
 import torch
 
-from regard.batches.rows import by_length, rows_of
+from regard.batches.rows import rows_of
+from regard.batches.similar_lengths import by_length
 from regard.errors import LengthError
 from regard.search import Request, Search, SearchSettings, Session, StateBoard, build
 from regard.tokens.lines import Lines

@@ -8,7 +8,7 @@ from threading import RLock
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from regard import modelfolder, shipped
-from regard.batches.rows import by_length
+from regard.batches.similar_lengths import by_length
 from regard.devices import device_for
 from regard.errors import LengthError, ModelFolderError
 from regard.models import architecture

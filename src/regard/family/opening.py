@@ -7,7 +7,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from regard import modelfolder, shipped, tasks
+from regard import modelfolder, shipped
 from regard.errors import ModelFolderError, SettingsError
 from regard.exchange.importing import is_foreign
 
@@ -41,6 +41,12 @@ def task_of(model: str | Path) -> str:
 
 
 def _class_for(task: str, name: str) -> Any:
+    if task == TRANSLATION:  # the only one that may open without PyTorch
+        from regard.translation.translator import Translator
+
+        return Translator
+    from regard import tasks
+
     found = tasks.task(task)
     if found.opens_as is None:
         raise ModelFolderError(f"{name}: a model for the task {task!r} does not open.\n  {found.instead}")

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from regard.batches.rows import Batch, by_length
+from regard.batches.rows import Batch
+from regard.batches.similar_lengths import by_length
 from regard.errors import CorpusError
 from regard.tasks.translation import batch_of
 from regard.text.pairs import Pair

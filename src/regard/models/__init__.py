@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from importlib import import_module
+from importlib.util import find_spec
 from pkgutil import iter_modules
-from typing import Any
-
-from torch import Tensor
+from typing import TYPE_CHECKING, Any
 
 from regard.errors import SettingsError
-from regard.models.protocols import Architecture, Model, Module
 from regard.settings import Settings, nearest
 
-__all__ = ["architecture", "architectures", "build", "named_by", "read_settings", "sized", "tensors"]
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from regard.models.protocols import Architecture, Model, Module
+
+__all__ = ["architecture", "architectures", "build", "longest", "named_by", "read_settings", "sized", "tensors"]
 
 
 def architectures() -> list[str]:
@@ -24,11 +27,27 @@ def architectures() -> list[str]:
 
 def architecture(name: str) -> Architecture:
     """The architecture in the file of that name."""
+    from regard.models.protocols import Architecture
+
     if name not in architectures():
         raise SettingsError(f"architecture = {name!r}: there is no such architecture; {nearest(name, architectures())}")
     found = import_module(f"{__name__}.{name}").ARCHITECTURE
     assert isinstance(found, Architecture)
     return found
+
+
+def longest(name: str, table: Mapping[str, Any]) -> int | None:
+    """The most tokens that a sentence of a model with these settings may have; None where there is no limit.
+
+    Settings that have a file of their own, such as `parts/transformer_settings.py`, are read without PyTorch.
+    """
+    alone = f"{__name__}.parts.{name}_settings"
+    if name.isidentifier() and find_spec(alone):
+        module = import_module(alone)
+        limit: int | None = module.longest_sentence(module.SETTINGS.read(table, where="model"))
+        return limit
+    found = architecture(name)
+    return found.longest(found.settings.read(table, where="model"))
 
 
 def named_by(table: Mapping[str, Any]) -> Architecture:

@@ -7,16 +7,19 @@ from __future__ import annotations
 
 from importlib import import_module
 from pkgutil import iter_modules
-
-import torch
+from typing import TYPE_CHECKING
 
 from regard.errors import SettingsError
-from regard.search.probabilities import combine
 from regard.search.request import Hypothesis, Request, Result
-from regard.search.search import Decision, Search
 from regard.search.search_settings import SearchSettings
-from regard.search.session import Board, Session, StateBoard, decode
 from regard.settings import nearest
+
+if TYPE_CHECKING:
+    import torch
+
+    from regard.search.probabilities import combine
+    from regard.search.search import Decision, Search
+    from regard.search.session import Board, Session, StateBoard, decode
 
 __all__ = [
     "Board",
@@ -33,6 +36,23 @@ __all__ = [
     "decode",
     "methods",
 ]
+
+_WITH_TENSORS = {  # loaded when first used: what is asked and answered needs no PyTorch
+    "Board": "session",
+    "Decision": "search",
+    "Search": "search",
+    "Session": "session",
+    "StateBoard": "session",
+    "combine": "probabilities",
+    "decode": "session",
+}
+
+if not TYPE_CHECKING:  # a type checker would take every name for one of ours
+
+    def __getattr__(name: str) -> object:
+        if name not in _WITH_TENSORS:
+            raise AttributeError(f"module 'regard.search' has no attribute {name!r}")
+        return getattr(import_module(f"{__name__}.{_WITH_TENSORS[name]}"), name)
 
 
 def methods() -> list[str]:

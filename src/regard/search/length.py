@@ -5,10 +5,13 @@ A length counts the end, as in the authors' own implementation. A limit does not
 
 from __future__ import annotations
 
-from torch import Tensor
+from typing import TYPE_CHECKING
 
 from regard.search.request import Request
 from regard.search.search_settings import SearchSettings
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 
 def length_penalty(length: Tensor, alpha: float) -> Tensor:

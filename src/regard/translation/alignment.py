@@ -10,17 +10,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import accumulate
-from typing import NamedTuple
-
-import torch
-from torch import Tensor
+from typing import TYPE_CHECKING, NamedTuple
 
 from regard.text.word_spans import has_unspaced, word_spans
 from regard.tokens import Tokenisers
 from regard.tokens.reversal import Reversed
 from regard.tokens.tokeniser import Tokeniser
-from regard.translation.forced import Forced
+from regard.translation.forcing import Forcing
 from regard.translation.translation import Alignment
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 
 class Said(NamedTuple):
@@ -33,7 +33,7 @@ class Said(NamedTuple):
 class Aligner:
     """Aligns the words of sources and translations."""
 
-    def __init__(self, forced: Forced, tokenisers: Tokenisers) -> None:
+    def __init__(self, forced: Forcing, tokenisers: Tokenisers) -> None:
         self._forced, self._tokenisers = forced, tokenisers
 
     def align(self, pairs: Sequence[tuple[Said, Said]]) -> list[Alignment]:
@@ -71,6 +71,8 @@ def linked(weights: Tensor, source_words: Sequence[int], target_words: Sequence[
 
 def _summed(weights: Tensor, source_words: Sequence[int], target_words: Sequence[int]) -> Tensor:
     """The weights of words, [U, W]: the sums of those of their pieces."""
+    import torch
+
     sums = torch.zeros(max(target_words, default=-1) + 1, max(source_words, default=-1) + 1)
     rows, columns = torch.tensor(target_words), torch.tensor(source_words)
     places = torch.cartesian_prod(torch.arange(len(rows))[rows >= 0], torch.arange(len(columns))[columns >= 0])

@@ -10,15 +10,16 @@ Shapes: U words of the target.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
-
-from torch import Tensor
+from typing import TYPE_CHECKING, NamedTuple
 
 from regard.errors import SettingsError
 from regard.text.word_spans import word_spans
 from regard.tokens import Tokenisers
 from regard.translation.alignment import Aligner, Said, word_numbers
-from regard.translation.forced import Forced
+from regard.translation.forcing import Forcing
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 _MARKS = ".,;:!?…\"'“”„‘’«»()[]{}*_"
 
@@ -34,7 +35,7 @@ class Asked(NamedTuple):
 class Belonging:
     """Finds the words of translations."""
 
-    def __init__(self, forced: Forced, aligner: Aligner, tokenisers: Tokenisers) -> None:
+    def __init__(self, forced: Forcing, aligner: Aligner, tokenisers: Tokenisers) -> None:
         self._forced, self._aligner, self._tokenisers = forced, aligner, tokenisers
 
     def shares(self, asked: Sequence[Asked]) -> list[list[float]]:

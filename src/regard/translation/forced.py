@@ -11,7 +11,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from regard.batches.rows import Batch, by_length
+from regard.batches.rows import Batch
+from regard.batches.similar_lengths import by_length
 from regard.errors import SettingsError
 from regard.models.parts.observation import watch
 from regard.models.protocols import AttentionName, Model, Observable
@@ -30,7 +31,7 @@ class Forced:
 
     def __init__(self, loaded: Loaded) -> None:
         self._models, self._lock = loaded.models, loaded.lock
-        self._tokenisers, self._device = loaded.tokenisers, loaded.device
+        self._tokenisers, self._device = loaded.tokenisers, torch.device(str(loaded.device))
 
     @torch.no_grad()
     def logprobs(self, pairs: Sequence[Pair]) -> list[list[float]]:

@@ -14,10 +14,10 @@ from regard.text.word_spans import word_spans
 from regard.tokens import Tokenisers
 from regard.translation.alignment import Aligner
 from regard.translation.confidence import Calibration
-from regard.translation.engines.captured_board import no_garbage
 from regard.translation.engines.engine import request_for
 from regard.translation.finding import Found, Sentence
-from regard.translation.forced import Forced
+from regard.translation.forcing import Forcing
+from regard.translation.garbage import no_garbage
 from regard.translation.glossary import Glossary
 from regard.translation.messages import Messages
 from regard.translation.passes import Pass, Reader
@@ -47,7 +47,7 @@ class Texts:
     verifying: Pass  # ... and with them
     reader: Reader
     aligner: Aligner
-    forced: Forced
+    forced: Forcing
     tokenisers: Tokenisers
     calibration: Calibration
 

@@ -12,14 +12,11 @@ from itertools import islice, zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
-import torch
-
-from regard import modelfolder, models, shipped, tasks
-from regard.devices import device_for
+from regard import modelfolder, models, shipped
+from regard.devices import Device, named_device
 from regard.errors import ModelFolderError, SettingsError, TextError
 from regard.exchange.importing import is_foreign, opened
-from regard.modelfolder import DEFAULT_TASK, Description, ModelFolder
-from regard.models.fast import fast_form
+from regard.modelfolder import DEFAULT_TASK, Description, ModelFolder, Readable
 from regard.search import SearchSettings
 from regard.settings import nearest
 from regard.text.placeholders import SYNTAXES
@@ -31,7 +28,7 @@ from regard.translation.checking import Parts, checking
 from regard.translation.confidence import read_calibration
 from regard.translation.engines import Engine, Loaded, Opener, open_engine
 from regard.translation.finding import Finder
-from regard.translation.forced import Forced, aligning
+from regard.translation.forcing import Forcing
 from regard.translation.forking import refuse_after_fork
 from regard.translation.glossary import Glossary
 from regard.translation.passes import Reader, Searching
@@ -41,7 +38,10 @@ from regard.translation.texts import Asked, Texts, strings
 from regard.translation.translation import Alternative, Scored, Translation
 
 if TYPE_CHECKING:
+    import torch
+
     from regard.insight.attention import Attention
+    from regard.models.protocols import Model
 
 __all__ = ["Alternative", "Scored", "Translation", "Translator", "load"]
 
@@ -79,14 +79,12 @@ class Translator:
         self._options = {"device": device, "engine": engine, "split_over": split_over}
         self.folder = shipped.find(paths[0])
         self.name = self.folder.absolute().name
-        self.device = device_for(device)
-        self.loaded = _load(tuple(map(shipped.find, paths)), self.device)
-        self.models = self.loaded.models
-        self.model, self.description = self.models[0], self.loaded.members[0].description
+        self.loaded = _load(tuple(map(shipped.find, paths)), named_device(device))
+        self.description = self.loaded.members[0].description
         self.tokenisers, self.languages = self.loaded.tokenisers, self.description.languages
         self._engine = open_engine(engine, self.loaded)
         self._most_positions = _positions([member.description for member in self.loaded.members])
-        self._forced = Forced(self.loaded)
+        self._forced = Forcing(self.loaded)
         self._checks = _are_languages(self.languages)
         self._texts = self._pipeline(split_over)
 
@@ -116,10 +114,27 @@ class Translator:
         folders = [str(folder) for folder in self.loaded.folders]
         languages = f"{self.languages.get('source', '?')} to {self.languages.get('target', '?')}"
         model = repr(folders[0]) if len(folders) == 1 else repr(folders)
-        return f"<Translator {model}: {languages}, engine {self.engine.name}, on {self.device}>"
+        return f"<Translator {model}: {languages}, engine {self.engine.name}, on {self.loaded.device}>"
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _open_again, ([folder.absolute() for folder in self.loaded.folders], self._options)
+
+    @property
+    def device(self) -> torch.device:
+        """Where the models compute."""
+        import torch
+
+        return torch.device(str(self.loaded.device))
+
+    @property
+    def models(self) -> tuple[Model[Any, Any], ...]:
+        """The models, read when they are first needed: an engine may translate without them, and without PyTorch."""
+        return self.loaded.models
+
+    @property
+    def model(self) -> Model[Any, Any]:
+        """The first model."""
+        return self.models[0]
 
     @property
     def engine(self) -> Engine:
@@ -233,8 +248,7 @@ class Translator:
                 "  Translate without a prefix."
             )
         if alignment:
-            for model in self.models:
-                aligning(model)
+            self._forced.refuse_without_attention()
         asked = Asked(
             search=self._within_positions(search or self.default_search),
             alignment=alignment,
@@ -269,7 +283,7 @@ class Translator:
         from regard.models.parts.observation import heads_named
 
         refuse_after_fork()
-        if len(self.models) > 1:
+        if len(self.loaded.members) > 1:
             raise SettingsError(
                 "Regard cannot show the attention of an ensemble.\n  Load one of its models alone, and look at that."
             )
@@ -352,15 +366,8 @@ def _open_again(folders: list[Path], options: Mapping[str, Any]) -> Translator:
     return Translator(folders, **options)
 
 
-def _load(folders: tuple[Path, ...], device: torch.device) -> Loaded:
-    for folder in folders:
-        task = DEFAULT_TASK if is_foreign(folder) else modelfolder.read_description(folder).task
-        if not tasks.task(task).translates:
-            raise ModelFolderError(
-                f"{folder}: this model was trained for the task {task!r}, so it does not translate.\n"
-                "  Give a model that was trained on sentence pairs."
-            )
-    members = tuple(_fast(opened(folder, device=device)) for folder in folders)
+def _load(folders: tuple[Path, ...], device: Device) -> Loaded:
+    members = tuple(_member(folder, device) for folder in folders)
     tokenisers = [_tokenisers(folder, member) for folder, member in zip(folders, members, strict=True)]
     for folder, member, own in zip(folders, members, tokenisers, strict=True):
         if own.hash != tokenisers[0].hash:
@@ -377,27 +384,47 @@ def _load(folders: tuple[Path, ...], device: torch.device) -> Loaded:
     return Loaded(folders=folders, members=members, tokenisers=tokenisers[0], device=device)
 
 
-def _fast(member: ModelFolder) -> ModelFolder:
-    return member._replace(model=fast_form(member.model, "decoding"))
+def _member(folder: Path, device: Device) -> Readable:
+    """A model folder, whose model is read when it is needed; the folder of another program is read at once."""
+
+    def fast() -> ModelFolder:
+        from regard.models.fast import fast_form
+
+        member = opened(folder, device=str(device))
+        return member._replace(model=fast_form(member.model, "decoding"))
+
+    if is_foreign(folder):
+        return fast()
+    member = modelfolder.unopened(folder, fast)
+    if member.description.task != DEFAULT_TASK:
+        _refuse_unless_it_translates(folder, member.description.task)
+    return member
 
 
-def _tokenisers(folder: Path, member: ModelFolder) -> Tokenisers:
+def _refuse_unless_it_translates(folder: Path, task: str) -> None:
+    from regard import tasks
+
+    if not tasks.task(task).translates:
+        raise ModelFolderError(
+            f"{folder}: this model was trained for the task {task!r}, so it does not translate.\n"
+            "  Give a model that was trained on sentence pairs."
+        )
+
+
+def _tokenisers(folder: Path, member: Readable) -> Tokenisers:
     if not member.tokeniser:
         raise ModelFolderError(f"{folder}: this model has no tokeniser, so it cannot read text.")
     return Tokenisers.from_files(member.tokeniser)
 
 
-def _named(member: ModelFolder) -> str:
+def _named(member: Readable) -> str:
     languages = member.description.languages
     return f"from {languages.get('source', 'unknown')} to {languages.get('target', 'unknown')}"
 
 
 def _positions(descriptions: Iterable[Description]) -> int | None:
     """How many tokens a sentence may have at most; None where there is no limit."""
-    limits = []
-    for description in descriptions:
-        architecture = models.architecture(description.architecture)
-        limits.append(architecture.longest(architecture.settings.read(description.settings, where="model")))
+    limits = [models.longest(description.architecture, description.settings) for description in descriptions]
     return min((limit for limit in limits if limit is not None), default=None)
 
 

@@ -63,6 +63,9 @@ class TransformerSettings(StackSettings):
         return self
 
 
+SETTINGS = TransformerSettings
+
+
 def longest_sentence(settings: StackSettings) -> int | None:
     """The most tokens of a sentence: only learned positions have a limit."""
     return settings.learned_positions if settings.positions == "learned" else None

@@ -10,10 +10,14 @@ from regard.errors import SettingsError
 from regard.settings import nearest
 from regard.translation.engines.engine import Engine, EngineFile, Loaded
 
-__all__ = ["Engine", "EngineFile", "Loaded", "Opener", "engines", "open_engine"]
+__all__ = ["AUTO", "Engine", "EngineFile", "Loaded", "Opener", "engines", "open_engine"]
 
 Opener = Callable[[Loaded], Engine]
 """Opens an engine that is not a file of this folder, such as one that several requests share."""
+
+
+AUTO = ("ctranslate2-float32", "torch")
+"""What `auto` tries, in this order. Only the files of engines that are tried are imported: some need PyTorch."""
 
 
 def engines() -> list[str]:
@@ -27,15 +31,14 @@ def open_engine(name: str | Opener, loaded: Loaded) -> Engine:
     if not isinstance(name, str):
         return name(loaded)
     if name == "auto":
-        files = sorted(map(_file, engines()), key=lambda file: -file.preference)
-        opened = (file.open_if_it_suits(loaded) for file in files if file.preference)
+        opened = (_file(each).open_if_it_suits(loaded) for each in AUTO)
         return next(engine for engine in opened if engine is not None)
-    if name not in engines():
-        raise SettingsError(f"engine = {name!r}: there is no such engine; {nearest(name, ['auto', *engines()])}")
     return _file(name).open(loaded)
 
 
 def _file(name: str) -> EngineFile:
-    file = import_module(f"{__name__}.{name.replace('-', '_')}").ENGINE
-    assert isinstance(file, EngineFile)
+    modules = {module.name.replace("_", "-"): module.name for module in iter_modules(__path__)}
+    file = getattr(import_module(f"{__name__}.{modules[name]}"), "ENGINE", None) if name in modules else None
+    if not isinstance(file, EngineFile):
+        raise SettingsError(f"engine = {name!r}: there is no such engine; {nearest(name, ['auto', *engines()])}")
     return file

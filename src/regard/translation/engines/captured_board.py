@@ -5,11 +5,8 @@ So is the entering of new sentences: their encoding, and their keys and values i
 
 from __future__ import annotations
 
-import gc
-import threading
 import warnings
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
@@ -22,9 +19,6 @@ from regard.translation.engines.engine import Decoding
 
 _WARM_UP = 1
 _KERNELS = [SDPBackend.EFFICIENT_ATTENTION, SDPBackend.MATH]  # these treat hidden keys as if they did not exist
-
-_counting = threading.Lock()
-_inside, _was_enabled = 0, True  # how many look for no garbage, and whether Python did before the first of them
 
 
 def captured(work: Callable[[], None]) -> Callable[[], None]:
@@ -49,27 +43,6 @@ def captured(work: Callable[[], None]) -> Callable[[], None]:
         return work
     replay: Callable[[], None] = graph.replay
     return replay
-
-
-@contextmanager
-def no_garbage() -> Iterator[None]:
-    """Python does not look for cyclic garbage meanwhile.
-
-    Most objects that are made for sentences stay, so there is hardly any garbage. Looking for it would take a quarter
-    of the host's time, and a GPU would wait for longer than many steps. The last of several threads switches it on.
-    """
-    global _inside, _was_enabled
-    with _counting:
-        _was_enabled = _was_enabled if _inside else gc.isenabled()
-        _inside += 1
-        gc.disable()
-    try:
-        yield
-    finally:
-        with _counting:
-            _inside -= 1
-            if not _inside and _was_enabled:
-                gc.enable()
 
 
 class CapturedBoard:

@@ -1,7 +1,8 @@
 """Models converted for CTranslate2: made once, kept in the cache, checked whenever they are read, compared with ours.
 
 A conversion is a folder under the hash of all that it depends on. `conversion.json` in it has the hash of every other
-file, and the verdict: how many sentences of random tokens came out the same as from our own model, in greedy search.
+file. A trial on this machine (`trials.py`) has the verdict: how many sentences of random tokens came out the same as
+from our own model, in greedy search. Where both are there, nothing here needs PyTorch or our own model.
 """
 
 from __future__ import annotations
@@ -9,28 +10,29 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from hashlib import sha256
 from pathlib import Path
 from random import Random
-from typing import Any, cast
+from typing import Any
 
 from regard.caches import cache_folder, make_writable
 from regard.errors import SettingsError
-from regard.exchange.ctranslate2 import QUANTIZATIONS, convert, library, positions_of
+from regard.exchange.ctranslate2_runtime import library, positions_of
 from regard.files import new_folder
-from regard.modelfolder import WEIGHTS, ModelFolder
-from regard.models.transformer import Transformer
+from regard.modelfolder import WEIGHTS, Readable
+from regard.models.parts.transformer_settings import TransformerSettings
 from regard.search import SearchSettings
 from regard.settings import Settings, nearest
 from regard.tokens import Tokenisers
+from regard.translation.engines import trials
 from regard.translation.engines.ctranslate2 import CTranslate2Engine
 from regard.translation.engines.engine import Engine, Loaded, plain_requests
-from regard.translation.engines.torch import TorchEngine
+from regard.translation.engines.trials import Verdict
 
 COMPUTE_TYPES = ("int8", "float32")
 
-_FORMAT = 1  # of a conversion; one more makes all that are there useless
+_FORMAT = 2  # of a conversion; one more makes all that are there useless
 _DESCRIPTION = "conversion.json"
 _PROBES = 32
 _CHILD = """
@@ -40,21 +42,8 @@ translator.translate_batch([["<unk>"] * 7], beam_size=2, max_decoding_length=3)
 """
 
 
-class Verdict(Settings):
-    """How a converted model compares with the model that it was made of."""
-
-    probes: int  # sentences of random tokens that both translated by greedy search
-    equal: int  # of them, those with the same tokens
-
-    @property
-    def agrees(self) -> bool:
-        """Whether every sentence came out the same, and there was one."""
-        return self.equal == self.probes > 0
-
-
 class _Conversion(Settings):
     files: dict[str, str]  # name -> SHA-256
-    verdict: Verdict
 
 
 def opened(loaded: Loaded, *, compute_type: str) -> tuple[CTranslate2Engine, Verdict]:
@@ -67,49 +56,61 @@ def opened(loaded: Loaded, *, compute_type: str) -> tuple[CTranslate2Engine, Ver
             "  Use device = 'cpu', or engine = 'torch'."
         )
     (member,) = loaded.members
-    ours = TorchEngine(member.model, loaded.tokenisers, device=loaded.device, lock=loaded.lock)
+
+    def ours() -> Engine:
+        from regard.translation.engines.torch import on_a_cpu
+
+        return on_a_cpu(loaded)
+
     return build(member, loaded.tokenisers, fallback=ours, compute_type=compute_type)
 
 
 def build(
-    loaded: ModelFolder,
+    loaded: Readable,
     tokenisers: Tokenisers,
     *,
-    fallback: Engine,
+    fallback: Callable[[], Engine],
     compute_type: str = "int8",
     threads: int | None = None,
 ) -> tuple[CTranslate2Engine, Verdict]:
-    """The engine for a model that was read, and how it compares with `fallback`, which does what it cannot do."""
+    """The engine for a model, and how it compares with `fallback`, which does what it cannot do."""
     if compute_type not in COMPUTE_TYPES:
         raise SettingsError(
             f"compute_type = {compute_type!r}: there is no such type; {nearest(compute_type, COMPUTE_TYPES)}"
         )
-    assert set(COMPUTE_TYPES) <= set(QUANTIZATIONS)
+    key = _key(loaded, tokenisers, compute_type)
+    folder = cache_folder() / "ctranslate2" / key
+    whole = _is_whole(folder)
+    verdict = trials.remembered(key) if whole else None
+    if not whole:
+        _make(folder, loaded, tokenisers, compute_type)
+    elif verdict is None:  # it was tried elsewhere
+        _refuse_if_it_kills(folder, compute_type)
+    settings = TransformerSettings.read(loaded.description.settings, where="model")
+    engine = CTranslate2Engine(
+        folder,
+        tokenisers,
+        compute_type=compute_type,
+        positions=positions_of(settings),
+        fallback=fallback,
+        threads=threads,
+    )
+    if verdict is None:
+        verdict = compare(engine, engine.fallback, tokenisers)
+        trials.remember(key, verdict)
+    return engine, verdict
 
-    def engine(folder: Path) -> CTranslate2Engine:
-        positions = positions_of(cast("Transformer", loaded.model))
-        return CTranslate2Engine(
-            folder,
-            tokenisers,
-            compute_type=compute_type,
-            positions=positions,
-            fallback=fallback,
-            threads=threads,
-        )
 
-    folder = cache_folder() / "ctranslate2" / _key(loaded, tokenisers, compute_type)
-    verdict = _read(folder)
-    if verdict is not None:
-        return engine(folder), verdict
+def _make(folder: Path, loaded: Readable, tokenisers: Tokenisers, compute_type: str) -> None:
+    """Converts the model and tries the conversion in another process; nothing stays of one that fails."""
+    from regard.exchange.ctranslate2 import convert
+
     make_writable(folder.parent)
     with new_folder(folder) as new:
         convert(loaded, tokenisers, new, quantization=compute_type)
         _refuse_if_it_kills(new, compute_type)
-        opened_once = engine(new)
-        verdict = compare(opened_once, fallback, tokenisers)
-        _describe(new, verdict)
-    opened_once.folder = folder
-    return opened_once, verdict
+        conversion = _Conversion(files=_hashes(new))
+        (new / _DESCRIPTION).write_text(json.dumps(conversion.model_dump(), indent=2) + "\n", encoding="utf-8")
 
 
 def compare(engine: CTranslate2Engine, other: Engine, tokenisers: Tokenisers) -> Verdict:
@@ -125,7 +126,7 @@ def compare(engine: CTranslate2Engine, other: Engine, tokenisers: Tokenisers) ->
     return Verdict(probes=len(found), equal=equal)
 
 
-def _key(loaded: ModelFolder, tokenisers: Tokenisers, compute_type: str) -> str:
+def _key(loaded: Readable, tokenisers: Tokenisers, compute_type: str) -> str:
     """The hash of everything that a conversion depends on."""
     description = loaded.description
     parts: Sequence[Any] = (
@@ -140,20 +141,13 @@ def _key(loaded: ModelFolder, tokenisers: Tokenisers, compute_type: str) -> str:
     return sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:32]
 
 
-def _read(folder: Path) -> Verdict | None:
-    """The verdict on a conversion that is there, whole and unchanged."""
+def _is_whole(folder: Path) -> bool:
+    """Whether a conversion is there, with every file unchanged."""
     try:
         table = json.loads((folder / _DESCRIPTION).read_bytes())
-        conversion = _Conversion.read(table, where=str(folder / _DESCRIPTION))
-        whole = conversion.files == _hashes(folder)
+        return _Conversion.read(table, where=str(folder / _DESCRIPTION)).files == _hashes(folder)
     except (OSError, ValueError, SettingsError):
-        return None
-    return conversion.verdict if whole else None
-
-
-def _describe(folder: Path, verdict: Verdict) -> None:
-    conversion = _Conversion(files=_hashes(folder), verdict=verdict)
-    (folder / _DESCRIPTION).write_text(json.dumps(conversion.model_dump(), indent=2) + "\n", encoding="utf-8")
+        return False
 
 
 def _hashes(folder: Path) -> dict[str, str]:

@@ -10,15 +10,16 @@ and those that reach their limit or repeat themselves.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import os
+import sys
+from collections.abc import Callable, Sequence
+from functools import cached_property
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import torch
-
-from regard.batches.rows import by_length
-from regard.exchange.ctranslate2 import library, tokens
+from regard.batches.similar_lengths import by_length
+from regard.exchange.ctranslate2_runtime import library, tokens
 from regard.search import Hypothesis, Request, Result, SearchSettings
 from regard.search.length import limit
 from regard.tokens import Tokenisers
@@ -56,15 +57,20 @@ class CTranslate2Engine:
         *,
         compute_type: str,
         positions: int,
-        fallback: Engine,
+        fallback: Callable[[], Engine],
         threads: int | None = None,
     ) -> None:
-        self.compute_type, self.fallback, self._positions = compute_type, fallback, positions
+        self.compute_type, self._open_fallback, self._positions = compute_type, fallback, positions
         self.folder = folder  # may move later; opened from here again by `use_workers`
-        cores = threads or torch.get_num_threads()
+        cores = threads or _threads()
         self._translator = self._opened(workers=1, threads=cores)
         self._source = tokens(tokenisers.source)
         self._target = {name: number for number, name in enumerate(tokens(tokenisers.target))}
+
+    @cached_property
+    def fallback(self) -> Engine:
+        """The engine for what CTranslate2 cannot do, opened when it is first needed: it loads PyTorch and the model."""
+        return self._open_fallback()
 
     def _opened(self, *, workers: int, threads: int) -> Any:
         return library().Translator(
@@ -155,6 +161,16 @@ class CTranslate2Engine:
             found.append(_Found(ids, score * len(words) ** _their_penalty(settings)))
         best = sorted(found, key=lambda one: (-_score(one, settings), len(one.words)))[: settings.n_best]
         return Result(request=request, hypotheses=tuple(_hypothesis(one, settings, longest) for one in best))
+
+
+def _threads() -> int:
+    """As many threads as PyTorch uses where it is loaded; otherwise OMP_NUM_THREADS, or one for each core."""
+    if "torch" in sys.modules:
+        return int(sys.modules["torch"].get_num_threads())
+    given = os.environ.get("OMP_NUM_THREADS", "").split(",")[0]
+    if given.isdigit() and int(given):
+        return int(given)
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _patience(settings: SearchSettings) -> float:

@@ -23,4 +23,4 @@ def _open_if_it_suits(loaded: Loaded) -> Engine | None:
     return engine if verdict.agrees else None
 
 
-ENGINE = EngineFile(open=_open, preference=2, open_if_it_suits=_open_if_it_suits)
+ENGINE = EngineFile(open=_open, open_if_it_suits=_open_if_it_suits)

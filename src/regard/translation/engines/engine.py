@@ -1,6 +1,7 @@
 """What every engine is: sentences in, what the search found for each out, in the same order.
 
-An engine is one file in this folder, with an `ENGINE`: how it is opened, and whether `auto` may choose it.
+An engine is one file in this folder, with an `ENGINE`: how it is opened. `AUTO` in `__init__.py` lists those that
+`auto` tries.
 """
 
 from __future__ import annotations
@@ -9,17 +10,19 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from threading import RLock
-from typing import Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 from zlib import crc32
 
-import torch
-from torch import Tensor
-
-from regard.modelfolder import ModelFolder
-from regard.models.protocols import Model, Rows
+from regard.devices import Device
+from regard.modelfolder import Readable
 from regard.search import Request, Result, SearchSettings
 from regard.search.request import Phrase
 from regard.tokens import Tokenisers
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from regard.models.protocols import Model, Rows
 
 
 class Engine(Protocol):
@@ -46,22 +49,21 @@ class Loaded:
     """
 
     folders: tuple[Path, ...]
-    members: tuple[ModelFolder, ...]
+    members: tuple[Readable, ...]
     tokenisers: Tokenisers
-    device: torch.device
+    device: Device
     lock: RLock = field(default_factory=RLock, repr=False, compare=False)
 
     @property
     def models(self) -> tuple[Model[Any, Any], ...]:
-        """The model of each member."""
+        """The model of each member; the first time, they are read, which loads PyTorch."""
         return tuple(member.model for member in self.members)
 
 
 class EngineFile(NamedTuple):
-    """How an engine is opened, and whether `auto` may choose it."""
+    """How an engine is opened, by its name and by `auto`."""
 
     open: Callable[[Loaded], Engine]
-    preference: int = 0  # `auto` tries the highest first; an engine with 0 is opened only on request
     open_if_it_suits: Callable[[Loaded], Engine | None] = lambda _: None  # for `auto`; None: try the next engine
 
 

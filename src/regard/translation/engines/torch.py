@@ -24,9 +24,10 @@ from regard.models.protocols import Model
 from regard.search import Board, Request, Result, Search, SearchSettings, Session, StateBoard, build
 from regard.search.length import limit
 from regard.tokens import Tokenisers
-from regard.translation.engines.captured_board import CapturedBoard, no_garbage
+from regard.translation.engines.captured_board import CapturedBoard
 from regard.translation.engines.engine import Decoding, EngineFile, Loaded, plain_requests
 from regard.translation.engines.ensemble import Ensemble, in_place
+from regard.translation.garbage import no_garbage
 
 _CPU_TOKENS = 16384  # source tokens, padding included, for all hypotheses together
 _OPEN_LENGTH = 64  # source tokens of a sentence, for which a session that stays open has places
@@ -271,7 +272,13 @@ def _open(loaded: Loaded) -> TorchEngine:
     models, precision = list(loaded.models), torch.float32
     if loaded.device.type == "cuda" and torch.cuda.is_bf16_supported(including_emulation=False):
         models, precision = [rounded(model, torch.bfloat16) for model in models], torch.bfloat16
-    return TorchEngine(together(models), loaded.tokenisers, device=loaded.device, precision=precision, lock=loaded.lock)
+    device = torch.device(str(loaded.device))
+    return TorchEngine(together(models), loaded.tokenisers, device=device, precision=precision, lock=loaded.lock)
 
 
-ENGINE = EngineFile(open=_open, preference=1, open_if_it_suits=_open)
+def on_a_cpu(loaded: Loaded) -> TorchEngine:
+    """The engine for what another engine on the CPU leaves to it."""
+    return TorchEngine(together(loaded.models), loaded.tokenisers, device=torch.device("cpu"), lock=loaded.lock)
+
+
+ENGINE = EngineFile(open=_open, open_if_it_suits=_open)

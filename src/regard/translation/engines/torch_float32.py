@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import torch
+
 from regard.translation.engines.engine import EngineFile, Loaded
 from regard.translation.engines.torch import TorchEngine, together
 
@@ -13,7 +15,8 @@ class TorchFloat32Engine(TorchEngine):
 
 
 def _open(loaded: Loaded) -> TorchFloat32Engine:
-    return TorchFloat32Engine(together(loaded.models), loaded.tokenisers, device=loaded.device, lock=loaded.lock)
+    device = torch.device(str(loaded.device))
+    return TorchFloat32Engine(together(loaded.models), loaded.tokenisers, device=device, lock=loaded.lock)
 
 
 ENGINE = EngineFile(open=_open)
