@@ -7,10 +7,12 @@ actor that dies, alone or with its node, loses only its shard, which another one
 
 from __future__ import annotations
 
+import logging
 import os
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -80,12 +82,11 @@ def cluster(address: str, models: Sequence[Path], engine: str, device: str | Non
     """The actors on a Ray cluster; `local` starts one on this machine and ends it afterwards."""
     if find_spec("ray") is None:
         raise SettingsError('--ray: Ray is not installed.\n  Install it with: pip install "regard[ray]"')
-    import ray
-
+    ray: Any = import_module("ray")
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     more: dict[str, Any] = {"include_dashboard": False} if address == LOCAL else {}
     try:
-        ray.init(address=address, log_to_driver=False, logging_level="ERROR", **more)
+        ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR, **more)
     except (ConnectionError, ValueError, RuntimeError) as error:
         told = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise SettingsError(
@@ -109,8 +110,7 @@ class Team:
     """As many actors as the cluster has GPUs, or else CPUs. Nodes may come and go."""
 
     def __init__(self, folders: Sequence[Path], engine: str, device: str | None) -> None:
-        import ray
-
+        ray: Any = import_module("ray")
         self._ray = ray
         self._models = ray.put([packed(folder) for folder in folders])
         self._engine, self._device = engine, device
