@@ -63,13 +63,11 @@ def command(
 ) -> None:
     """Translate text line by line, or whole documents in their own format."""
     draws = {"temperature": temperature, "top_k": top_k, "top_p": top_p, "seed": seed}
-    search = _search(beam_size, length_penalty, n_best, sample=sample, draws=draws)
-    files = files or [STANDARD_INPUT]
+    search, files = _search(beam_size, length_penalty, n_best, sample=sample, draws=draws), files or [STANDARD_INPUT]
     parts = sharding.options(shards, shard_lines, lease_seconds, ray, files=files, out=out)
     documents = jobs(files, out, format_, force=force or parts is not None, dry=dry_run)
     _refuse([*files, glossary, *(memory or [])], documents, n_best, alignment, json_, out, dry=dry_run)
-    phrases = _glossary(glossary)
-    chosen = _states(every=all_, unfinished=unfinished)
+    phrases, chosen = _glossary(glossary), _states(every=all_, unfinished=unfinished)
     review = Reviewing(checks=None if checks else False, page=report, strict=strict, force=force)
     if dry_run:
         planning.show(model, documents, memory or [], format_, encoding, chosen, as_json=json_)
@@ -81,13 +79,13 @@ def command(
             languages = sharding.translate(parts, documents, opening, asked, review)
         else:
             translator, search, remembered = opening.opened()
-            languages = translator.languages
             if documents:
                 work = _Documents(translator, search, phrases, format_, encoding, remembered, review, mark=mark)
                 work.translate(documents, chosen, as_json=json_)
             else:
                 window = Lines(translator, search, phrases, remembered, review, alignment=alignment, as_json=json_)
                 _lines(window, files, encoding)
+            languages = translator.languages
     review.end(files, languages)
 
 
