@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import typer
 
+from regard.cli.output import print_json
 from regard.errors import TextError
 
 if TYPE_CHECKING:
@@ -87,3 +89,17 @@ class Reviewing:
         title = f"Checks: {names}" if names != "-" else "Checks"
         write(page, review_page(self._review, title=title, languages=languages))
         typer.echo(f"Written: {page}", err=True)
+
+
+def tell(report: Report, target: Path | None, *, as_json: bool) -> None:
+    """What became of a document, as a sentence on standard error or an object on standard output."""
+    if as_json:
+        print_json(asdict(report) | {"out": str(target)}, indent=None)
+        return
+    told = f"{report.path}: {report.translated:,} of {report.segments:,} segments translated"
+    told += f", {report.remembered:,} of them from the memory" if report.remembered else ""
+    typer.echo(f"{told}, {report.kept:,} left unchanged." if report.kept else f"{told}.", err=True)
+    for line, part in zip(report.refused, report.refused_parts, strict=True):
+        place = f"{report.path}, {part}, paragraph {line}" if part else f"{report.path}:{line}"
+        what = "left unchanged, because no translation passed the checks."
+        typer.echo(f"{place}: {what}", err=True)

@@ -3,29 +3,27 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Collection, Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import asdict
+from collections.abc import Collection, Iterator, Mapping
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
 
-from regard.cli import interruption, memories, planning
+from regard.cli import interruption, planning, sharding
 from regard.cli import translate_options as option
+from regard.cli.bar import bar
 from regard.cli.jobs import STANDARD_INPUT, Job, jobs
 from regard.cli.lines import Lines
+from regard.cli.opening import Opening
 from regard.cli.options import BeamSize, Device, Encoding, Engine, LengthPenalty, Model
-from regard.cli.output import print_json
-from regard.cli.reviewing import Reviewing
+from regard.cli.reviewing import Reviewing, tell
 from regard.errors import RegardError, SettingsError
 
 if TYPE_CHECKING:
     from regard.search import SearchSettings
     from regard.text.documents import SegmentState
     from regard.text.memory import Memory
-    from regard.translation.documents import Report
     from regard.translation.translator import Translator
 
 
@@ -58,36 +56,37 @@ def command(
     strict: option.Strict = False,
     engine: Engine = "auto",
     device: Device = None,
+    shards: option.Shards = None,
+    shard_lines: option.ShardLines = 5000,
+    lease_seconds: option.LeaseSeconds = 60.0,
+    ray: option.Ray = None,
 ) -> None:
     """Translate text line by line, or whole documents in their own format."""
     draws = {"temperature": temperature, "top_k": top_k, "top_p": top_p, "seed": seed}
-    search = _search(beam_size, length_penalty, n_best, sample=sample, draws=draws)
-    files = files or [STANDARD_INPUT]
-    documents = jobs(files, out, format_, force=force, dry=dry_run)
-    if alignment and n_best > 1 and not json_:
-        raise SettingsError("--alignment applies to the best translation only.\n  Leave --n-best out, or give --json.")
-    if documents and not dry_run:
-        _refuse_for_documents(n_best, alignment=alignment, as_json=json_, out=out)
-    if [*files, glossary, *(memory or [])].count(STANDARD_INPUT) > 1:
-        raise SettingsError("-: standard input can be read only once.\n  Give - once, and file names for the rest.")
-    phrases = _glossary(glossary)
-    chosen = _states(every=all_, unfinished=unfinished)
+    search, files = _search(beam_size, length_penalty, n_best, sample=sample, draws=draws), files or [STANDARD_INPUT]
+    parts = sharding.options(shards, shard_lines, lease_seconds, ray, files=files, out=out)
+    documents = jobs(files, out, format_, force=force or parts is not None, dry=dry_run)
+    _refuse([*files, glossary, *(memory or [])], documents, n_best, alignment, json_, out, dry=dry_run)
+    phrases, chosen = _glossary(glossary), _states(every=all_, unfinished=unfinished)
     review = Reviewing(checks=None if checks else False, page=report, strict=strict, force=force)
     if dry_run:
         planning.show(model, documents, memory or [], format_, encoding, chosen, as_json=json_)
         return
-    translator = _loaded([model, *(ensemble or [])], device, engine)
-    remembered = memories.read(memory or [], translator.languages)
-    if length_penalty is None:
-        search = search.model_copy(update={"length_penalty": translator.default_search.length_penalty})
+    opening = Opening((model, *(ensemble or ())), engine, device, search, length_penalty is None, memory or [])
     with interruption.prompt():
-        if documents:
-            work = _Documents(translator, search, phrases, format_, encoding, remembered, review, mark=mark)
-            work.translate(documents, chosen, as_json=json_)
+        if parts:
+            asked = sharding.Asked(phrases, format_, encoding, chosen, mark=mark, force=force, as_json=json_)
+            languages = sharding.translate(parts, documents, opening, asked, review)
         else:
-            window = Lines(translator, search, phrases, remembered, review, alignment=alignment, as_json=json_)
-            _lines(window, files, encoding)
-    review.end(files, translator.languages)
+            translator, search, remembered = opening.opened()
+            if documents:
+                work = _Documents(translator, search, phrases, format_, encoding, remembered, review, mark=mark)
+                work.translate(documents, chosen, as_json=json_)
+            else:
+                window = Lines(translator, search, phrases, remembered, review, alignment=alignment, as_json=json_)
+                _lines(window, files, encoding)
+            languages = translator.languages
+    review.end(files, languages)
 
 
 def _states(*, every: bool, unfinished: bool) -> Collection[SegmentState]:
@@ -112,26 +111,34 @@ def _search(
     return SearchSettings.read(options | method | given, where="options")
 
 
-def _refuse_for_documents(n_best: int, *, alignment: bool, as_json: bool, out: Path | None) -> None:
-    if n_best > 1 or alignment:
+def _refuse(
+    inputs: list[Path | None],
+    documents: list[Job],
+    n_best: int,
+    alignment: bool,
+    as_json: bool,
+    out: Path | None,
+    *,
+    dry: bool,
+) -> None:
+    """Options that do not go together."""
+    if alignment and n_best > 1 and not as_json:
+        raise SettingsError("--alignment applies to the best translation only.\n  Leave --n-best out, or give --json.")
+    if documents and not dry and (n_best > 1 or alignment):
         name = "--alignment" if alignment else "--n-best"
         raise SettingsError(
             f"{name} does not apply to documents, which hold one translation per segment.\n  Leave it out."
         )
-    if as_json and out is None:
+    if documents and not dry and as_json and out is None:
         raise SettingsError("--json prints a report about each document, so the documents need --out.\n  Give --out.")
+    if inputs.count(STANDARD_INPUT) > 1:
+        raise SettingsError("-: standard input can be read only once.\n  Give - once, and file names for the rest.")
 
 
 def _glossary(path: Path | None) -> dict[str, str] | None:
     from regard.text import glossaries
 
     return glossaries.read(path) if path else None
-
-
-def _loaded(folders: list[Path], device: str | None, engine: str) -> Translator:
-    from regard.translation.translator import load
-
-    return load(folders if len(folders) > 1 else folders[0], device=device, engine=engine)
 
 
 class _Documents:
@@ -182,7 +189,7 @@ class _Documents:
             with new_file(job.target) as file:
                 file.write(job.path.read_bytes())
             return
-        with _bar(job.path.name, shown=job.target is not None or not sys.stdout.isatty()) as progress:
+        with bar(job.path.name, shown=job.target is not None or not sys.stdout.isatty()) as progress:
             written, report = documents.translated_document(
                 self._translator,
                 job.path,
@@ -202,20 +209,8 @@ class _Documents:
         else:
             with replacing(job.target) as file:
                 file.write(written)
-        self._tell(report, job.target, as_json=as_json)
+        tell(report, job.target, as_json=as_json)
         self._review.document(report)
-
-    def _tell(self, report: Report, target: Path | None, *, as_json: bool) -> None:
-        if as_json:
-            print_json(asdict(report) | {"out": str(target)}, indent=None)
-            return
-        told = f"{report.path}: {report.translated:,} of {report.segments:,} segments translated"
-        told += f", {report.remembered:,} of them from the memory" if report.remembered else ""
-        typer.echo(f"{told}, {report.kept:,} left unchanged." if report.kept else f"{told}.", err=True)
-        for line, part in zip(report.refused, report.refused_parts, strict=True):
-            place = f"{report.path}, {part}, paragraph {line}" if part else f"{report.path}:{line}"
-            what = "left unchanged, because no translation passed the checks."
-            typer.echo(f"{place}: {what}", err=True)
 
 
 def _lines(window: Lines, files: list[Path], encoding: str | None) -> None:
@@ -223,7 +218,7 @@ def _lines(window: Lines, files: list[Path], encoding: str | None) -> None:
 
     total = None if STANDARD_INPUT in files else sum(count_lines(path) or 0 for path in files)
     sys.stdout.reconfigure(encoding="utf-8", newline="\n")  # type: ignore[union-attr]
-    with _bar("lines", shown=STANDARD_INPUT not in files and not sys.stdout.isatty()) as progress:
+    with bar("lines", shown=STANDARD_INPUT not in files and not sys.stdout.isatty()) as progress:
         for texts in _windows(files, encoding):
             for number, shown in window.shown(texts):
                 print(shown, flush=True)  # noqa: T201
@@ -243,16 +238,3 @@ def _windows(files: list[Path], encoding: str | None) -> Iterator[list[str]]:
         rest = (line for line in lines(path, BadInput(), encoding) if line is not None)
         while window := list(islice(rest, standard_input.WINDOW)):
             yield window
-
-
-@contextmanager
-def _bar(what: str, *, shown: bool) -> Iterator[Callable[[int, int | None], None]]:
-    """A bar on standard error, where that is a terminal."""
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
-    console = Console(stderr=True)
-    columns = (TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=console, transient=True, disable=not (shown and console.is_terminal)) as progress:
-        task = progress.add_task(what, total=None)
-        yield lambda done, total: progress.update(task, completed=done, total=total)

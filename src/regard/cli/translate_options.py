@@ -39,3 +39,18 @@ Json = Annotated[bool, typer.Option("--json", help="Print one JSON object per li
 Checks = Annotated[bool, typer.Option(help="Check every translation, and mend or refuse what fails.")]
 ReportPage = Annotated[Path | None, typer.Option("--report", help="Write what the checks found into an HTML page.")]
 Strict = Annotated[bool, typer.Option(help="Exit with status 3 if the checks found something.")]
+Shards = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="DIR", help="Cut the files into shards in this folder; several processes may work there, and resume."
+    ),
+]
+ShardLines = Annotated[int, typer.Option(min=1, help="With --shards: lines per shard of a text file.")]
+LeaseSeconds = Annotated[
+    float,
+    typer.Option(min=0.1, help="With --shards: seconds after which others take over the shard of a silent process."),
+]
+Ray = Annotated[
+    str | None,
+    typer.Option(metavar="ADDRESS", help="With --shards: translate on a Ray cluster; local starts one here."),
+]

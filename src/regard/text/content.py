@@ -27,6 +27,7 @@ class Content:
     encoding: str = "utf-8"
     mark: bytes = b""  # the byte order mark before the text
     references: bool = False  # whether a character that the encoding lacks can be written as &#8364;
+    first_line: int = 1  # the number of its first line, where it is a part of a file
 
     @property
     def line_end(self) -> str:
@@ -36,7 +37,7 @@ class Content:
 
     def line(self, position: int) -> int:
         """The number of the line, from 1, in which a character stands."""
-        return bisect_right(self._line_starts, position)
+        return bisect_right(self._line_starts, position) + self.first_line - 1
 
     @cached_property
     def _line_starts(self) -> list[int]:
@@ -76,14 +77,19 @@ def read_text(path: Path, encoding: str | None = None) -> Content:
 
 def decoded_text(path: Path, raw: bytes, encoding: str | None = None) -> Content:
     """The content of a text file that has these bytes."""
+    mark, encoding = mark_and_encoding(path, raw, encoding)
+    return decoded(path, raw, mark, encoding)
+
+
+def mark_and_encoding(path: Path, raw: bytes, encoding: str | None = None) -> tuple[bytes, str]:
+    """The byte order mark with which a text file begins, which may be empty, and the encoding of the file."""
     if encoding:
-        return decoded(path, raw, _mark(raw, encoding), encoding)
+        return _mark(raw, encoding), encoding
     if raw.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         raise TextError(
             f"{path}: this file is UTF-16.\n  Regard reads UTF-8. Convert the file with: iconv -f UTF-16 -t UTF-8"
         )
-    mark = codecs.BOM_UTF8 if raw.startswith(codecs.BOM_UTF8) else b""
-    return decoded(path, raw, mark, "utf-8")
+    return codecs.BOM_UTF8 if raw.startswith(codecs.BOM_UTF8) else b"", "utf-8"
 
 
 def read_xml(path: Path, encoding: str | None = None) -> Content:

@@ -14,21 +14,11 @@ import socket
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import NamedTuple
 
 from regard.errors import TrainingError
+from regard.owners import Owner, this_process
 
 LOCK = "lock"
-
-
-class _Owner(NamedTuple):
-    """Who holds a lock."""
-
-    process: int
-    machine: str
-
-    def __str__(self) -> str:
-        return f"process {self.process} on {self.machine}"
 
 
 @contextmanager
@@ -60,7 +50,7 @@ def _take(path: Path) -> int:
             _lock(file, path)
             if _is_there(file, path):
                 os.truncate(file, 0)
-                os.write(file, json.dumps(_Owner(os.getpid(), socket.gethostname())._asdict()).encode())
+                os.write(file, json.dumps(this_process()._asdict()).encode())
                 return file
         except BaseException:
             os.close(file)
@@ -77,19 +67,19 @@ def _lock(file: int, path: Path) -> None:
         owner = _owner(path)
         if owner and owner.machine != socket.gethostname():
             raise _held(path, owner, f"If it has ended, delete {path}") from None
-        if owner and _is_alive(owner.process):
+        if owner and owner.is_alive:
             raise _held(path, owner, "Wait until it ends, or stop it") from None
 
 
-def _held(path: Path, owner: _Owner | None, advice: str) -> TrainingError:
+def _held(path: Path, owner: Owner | None, advice: str) -> TrainingError:
     who, folder = owner or "another process", path.parent.parent
     return TrainingError(f"{folder}: {who} is training in this folder.\n  {advice}; or choose another --out.")
 
 
-def _owner(path: Path) -> _Owner | None:
+def _owner(path: Path) -> Owner | None:
     """Who the file says holds the lock."""
     try:
-        return _Owner(**json.loads(path.read_bytes()))
+        return Owner(**json.loads(path.read_bytes()))
     except (OSError, ValueError, TypeError):
         return None
 
@@ -100,13 +90,3 @@ def _is_there(file: int, path: Path) -> bool:
         return os.path.samestat(os.fstat(file), path.stat())
     except FileNotFoundError:
         return False
-
-
-def _is_alive(process: int) -> bool:
-    try:
-        os.kill(process, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return True
-    return True

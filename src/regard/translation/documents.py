@@ -109,10 +109,14 @@ def translated_document(
     encoding: str | None = None,
     memory: Memory | None = None,
     checks: bool | None = None,
+    content: Content | None = None,
 ) -> tuple[bytes, Report]:
-    """The bytes of a document with its translations, and what became of its segments."""
+    """The bytes of a document with its translations, and what became of its segments.
+
+    The file is read, unless its `content`, or a part of that, is given.
+    """
     found = documents.by_name(format) if format else format_of(path)
-    content = found.load(path, encoding)
+    content = content or found.load(path, encoding)
     asked = _asked(translator.languages, marked=marked)
     document = found.read(content, asked)
     _check_lengths(content, document)
