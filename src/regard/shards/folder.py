@@ -18,8 +18,8 @@ from regard.shards.leases import Leases
 from regard.shards.plan import Kind, Plan, PlannedFile, Shard, sha256
 from regard.text.memory import Match
 from regard.translation.checks import Finding
-from regard.translation.documents import Near, Report
-from regard.translation.review import Segment
+from regard.translation.documents import Report
+from regard.translation.review import Near, Segment
 
 CUTTING = "cutting"  # the lease of the process that cuts the files
 PAUSE = 0.25  # seconds between two looks at what other processes do
@@ -172,7 +172,7 @@ class ShardFolder:
             write(self.path.joinpath(*folders, name), content)
         except FileNotFoundError:
             raise SettingsError(
-                f"{self.path}: this folder is no longer there.\n  Start the command again to begin anew."
+                f"{self.path}: this folder is no longer there.\n  Start the command again: it begins from the start."
             ) from None
 
 
@@ -186,5 +186,5 @@ def _report(table: dict[str, Any]) -> Report:
         for look in table["worth_a_look"]
     ]
     near = [Near(**{**one, "matches": tuple(Match(*match) for match in one["matches"])}) for one in table["near"]]
-    lists = {"refused": tuple(table["refused"]), "refused_parts": tuple(table["refused_parts"])}
+    lists: dict[str, Any] = {"refused": tuple(table["refused"]), "refused_parts": tuple(table["refused_parts"])}
     return Report(**{**table, **lists, "worth_a_look": tuple(looks), "near": tuple(near)})

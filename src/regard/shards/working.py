@@ -15,7 +15,8 @@ from regard.shards.plan import Kind, Plan, Shard
 from regard.text.content import Content
 from regard.text.documents import SegmentState
 from regard.text.memory import Memory
-from regard.translation.documents import UNTRANSLATED, Translates, translated_document
+from regard.translation.documents import UNTRANSLATED, translated_document
+from regard.translation.filling import Translates
 
 Progress = Callable[[float, int], None]  # so many of so many lines are done; a document counts as a line
 

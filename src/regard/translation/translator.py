@@ -12,25 +12,23 @@ from itertools import islice, zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
-from regard import modelfolder, models, shipped
-from regard.devices import Device, named_device
-from regard.errors import ModelFolderError, SettingsError, TextError
-from regard.exchange.importing import is_foreign, opened
-from regard.modelfolder import DEFAULT_TASK, Description, ModelFolder, Readable
+from regard import shipped
+from regard.devices import named_device
+from regard.errors import SettingsError, TextError
 from regard.search import SearchSettings
 from regard.settings import nearest
 from regard.text.placeholders import SYNTAXES
-from regard.tokens import Tokenisers
 from regard.tokens.known_characters import known_characters
 from regard.translation.alignment import Aligner
 from regard.translation.belonging import Belonging
 from regard.translation.checking import Parts, checking
 from regard.translation.confidence import read_calibration
-from regard.translation.engines import Engine, Loaded, Opener, open_engine
+from regard.translation.engines import Engine, Opener, open_engine
 from regard.translation.finding import Finder
 from regard.translation.forcing import Forcing
 from regard.translation.forking import refuse_after_fork
 from regard.translation.glossary import Glossary
+from regard.translation.opening import most_pieces, most_positions, open_models
 from regard.translation.passes import Reader, Searching
 from regard.translation.protection import Protection
 from regard.translation.segments import Segmenter
@@ -50,7 +48,6 @@ _TOGETHER = 65536  # ... and where all are held anyway: towards the end of a win
 _SPLIT_OVER = 40
 _LANGUAGE = re.compile("[a-z]{2,3}")
 _NO_LANGUAGES = frozenset({"iso", "ipa", "zxx"})
-_MOST_PIECES = 1024  # where the model does not say
 
 
 class Translator:
@@ -79,11 +76,11 @@ class Translator:
         self._options = {"device": device, "engine": engine, "split_over": split_over}
         self.folder = shipped.find(paths[0])
         self.name = self.folder.absolute().name
-        self.loaded = _load(tuple(map(shipped.find, paths)), named_device(device))
+        self.loaded = open_models(tuple(map(shipped.find, paths)), named_device(device))
         self.description = self.loaded.members[0].description
         self.tokenisers, self.languages = self.loaded.tokenisers, self.description.languages
         self._engine = open_engine(engine, self.loaded)
-        self._most_positions = _positions([member.description for member in self.loaded.members])
+        self._most_positions = most_positions([member.description for member in self.loaded.members])
         self._forced = Forcing(self.loaded)
         self._checks = _are_languages(self.languages)
         self._texts = self._pipeline(split_over)
@@ -98,7 +95,7 @@ class Translator:
             segmenter=Segmenter(
                 tokenisers.source,
                 split_over=split_over,
-                most_pieces=_longest(descriptions),
+                most_pieces=most_pieces(descriptions),
                 known=known_characters(tokenisers.source),
             ),
             searching=searching,
@@ -364,78 +361,6 @@ def _known_syntax(syntax: str) -> str:
 def _open_again(folders: list[Path], options: Mapping[str, Any]) -> Translator:
     """The Translator that was pickled."""
     return Translator(folders, **options)
-
-
-def _load(folders: tuple[Path, ...], device: Device) -> Loaded:
-    members = tuple(_member(folder, device) for folder in folders)
-    tokenisers = [_tokenisers(folder, member) for folder, member in zip(folders, members, strict=True)]
-    for folder, member, own in zip(folders, members, tokenisers, strict=True):
-        if own.hash != tokenisers[0].hash:
-            raise ModelFolderError(
-                f"{folder} and {folders[0]} have different tokenisers, so they cannot form an ensemble.\n"
-                "  Train all members on the same data with the same tokeniser settings; only the seed may differ."
-            )
-        if member.description.languages != members[0].description.languages:
-            raise ModelFolderError(
-                f"{folder} translates {_named(member)}, and {folders[0]} {_named(members[0])}, "
-                "so they cannot form an ensemble.\n"
-                "  Give models for the same two languages."
-            )
-    return Loaded(folders=folders, members=members, tokenisers=tokenisers[0], device=device)
-
-
-def _member(folder: Path, device: Device) -> Readable:
-    """A model folder, whose model is read when it is needed; the folder of another program is read at once."""
-
-    def fast() -> ModelFolder:
-        from regard.models.fast import fast_form
-
-        member = opened(folder, device=str(device))
-        return member._replace(model=fast_form(member.model, "decoding"))
-
-    if is_foreign(folder):
-        return fast()
-    member = modelfolder.unopened(folder, fast)
-    if member.description.task != DEFAULT_TASK:
-        _refuse_unless_it_translates(folder, member.description.task)
-    return member
-
-
-def _refuse_unless_it_translates(folder: Path, task: str) -> None:
-    from regard import tasks
-
-    if not tasks.task(task).translates:
-        raise ModelFolderError(
-            f"{folder}: this model was trained for the task {task!r}, so it does not translate.\n"
-            "  Give a model that was trained on sentence pairs."
-        )
-
-
-def _tokenisers(folder: Path, member: Readable) -> Tokenisers:
-    if not member.tokeniser:
-        raise ModelFolderError(f"{folder}: this model has no tokeniser, so it cannot read text.")
-    return Tokenisers.from_files(member.tokeniser)
-
-
-def _named(member: Readable) -> str:
-    languages = member.description.languages
-    return f"from {languages.get('source', 'unknown')} to {languages.get('target', 'unknown')}"
-
-
-def _positions(descriptions: Iterable[Description]) -> int | None:
-    """How many tokens a sentence may have at most; None where there is no limit."""
-    limits = [models.longest(description.architecture, description.settings) for description in descriptions]
-    return min((limit for limit in limits if limit is not None), default=None)
-
-
-def _longest(descriptions: Sequence[Description]) -> int:
-    """The most pieces that a model was trained on at once, or that it can take; without the end."""
-    rows: list[int] = []
-    for description in descriptions:
-        recipe: Any = description.training.get("recipe") or {}
-        rows += recipe.get("training", {}).get("row_lengths", ())[-1:]
-    positions = _positions(descriptions)
-    return min(_MOST_PIECES, *rows, _MOST_PIECES if positions is None else positions) - 1
 
 
 def _taken(texts: Iterator[str], window: int) -> tuple[list[str], Exception | None]:
