@@ -18,7 +18,7 @@ from regard import modelfolder, presets
 from regard.batches.exchanging import exchanged, partners, spread
 from regard.evaluation.comparison import ReferenceSet
 from regard.evaluation.evaluate import source_worth
-from regard.training import choices, loop, source_use
+from regard.training import choices, loop, source_use, window
 from regard.training.advice import Advice, Budget, advise
 from regard.training.events import read_journal
 from regard.training.length_choice import Candidate, chosen, length_ratio
@@ -207,7 +207,9 @@ def test_minutes_plan_a_schedule_that_ends_in_time_at_a_rate_of_zero(
     train: Train, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     clock = count(0.0, 0.002).__next__  # time passes by being looked at, so that a busy machine changes nothing
-    monkeypatch.setattr(loop, "time", SimpleNamespace(monotonic=clock))
+    for module in (loop, window):
+        monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=clock))
+    monkeypatch.setattr(loop, "_LOG_SECONDS", 0.1)
     monkeypatch.setattr(loop, "Pace", lambda: Pace(clock))
     data, out = corpus(tmp_path / "pairs.tsv"), tmp_path / "out"
     assert train(data, steps=1_000_000, minutes=0.03, settings=(*SMALL, "validation.every=50"))
