@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import torch
 import typer.main
 from typer.testing import CliRunner, Result
 
@@ -21,7 +20,6 @@ from regard.text.inspection.inspect import Corpus, Inspection, look_through
 from regard.text.inspection.languages import Profile, words
 from regard.text.inspection.statistics import Lengths
 from regard.text.pairs import Languages
-from summaries import texts
 
 EN_DE = Languages("en", "de")
 ENGLISH = ["the cat", "a dog", "this house", "my friend", "the old man", "our teacher", "the child", "your sister"]
@@ -383,82 +381,3 @@ def test_advice_knows_words_phonemes_and_prepared_subwords(data: Path) -> None:
     assert advice.tokeniser.is_joint
     assert (advice.tokeniser.kind, advice.tokeniser.options) == ("words", {"join": "@@"})
     assert advice.preset == "tiny"
-
-
-@pytest.mark.parametrize(
-    ("pairs", "words", "preset", "vocabulary", "dropout"),
-    [
-        (800, 7, "tiny", 2_000, 0.3),
-        (10_000, 7, "tiny", 4_000, 0.3),
-        (29_000, 12, "tiny", 8_000, 0.3),
-        (165_000, 7, "base", 8_000, 0.3),
-        (3_000, 22, "tiny", 4_000, 0.3),
-        (30_000, 25, "small", 4_000, 0.3),
-        (100_000, 25, "base", 8_000, 0.3),
-        (500_000, 25, "base", 16_000, 0.2),
-        (4_500_000, 25, "base", 32_000, 0.1),
-    ],
-)
-def test_advice_grows_with_the_corpus(pairs: int, words: int, preset: str, vocabulary: int, dropout: float) -> None:
-    from regard.training.advice import advise
-
-    side = texts(pairs, words)
-    advice = advise(pairs, source=side, target=side)
-    assert (advice.preset, advice.vocabulary, advice.dropout) == (preset, vocabulary, dropout)
-    assert advice.tables["model"]["norm"] == "pre"
-    assert f"{pairs:,} pairs" in advice.reasons[0]
-    assert any("find more" in reason for reason in advice.reasons) == (pairs < 5_000)
-    assert advise(pairs, source=side, target=side, fast=False).preset == ("small" if preset == "base" else preset)
-
-
-def test_a_named_preset_gets_a_vocabulary_that_suits_the_corpus() -> None:
-    from regard.training.advice import suitable_vocabulary
-
-    vocabulary, reason = suitable_vocabulary(800, 37_000) or (0, "")
-    assert vocabulary == 2_000
-    assert reason.startswith("800 pairs: a vocabulary of 2,000, because the preset's 37,000 needs more text")
-    assert suitable_vocabulary(30_000, 8_000) is None
-    assert suitable_vocabulary(10**9, 37_000) is None
-
-
-def test_a_warm_up_that_training_does_not_reach_is_warned_of() -> None:
-    from regard.training.advice import warnings
-    from regard.training.training_settings import TrainingSettings
-
-    (warning,) = warnings(TrainingSettings(steps=30, warmup=2_000))
-    assert warning.startswith("Warning: 30 steps are fewer than the 2,000 warm-up steps")
-    assert warning.endswith("--set training.warmup=7")
-    assert warnings(TrainingSettings(steps=2_000, warmup=2_000)) == []
-    assert warnings(TrainingSettings(steps=30, warmup=2_000, schedule="constant")) == []
-
-
-def test_an_estimate_counts_the_parameters_of_the_model_that_is_advised() -> None:
-    from regard import models, presets
-    from regard.training.advice import advise
-    from regard.training.machine.estimate import estimate
-
-    side = texts(30_000, 12)
-    advice = advise(30_000, source=side, target=side)
-    needs = estimate(advice)
-    table = presets.load("tiny").model | {"source_vocabulary": 8_000, "target_vocabulary": 8_000}
-    model = models.build("transformer", models.read_settings(table, where="tiny"))
-    assert needs.parameters == sum(parameter.numel() for parameter in model.parameters())
-    assert needs.memory > 16 * needs.parameters
-    assert needs.seconds > 0
-    tokens = 30_000 * (12 / 0.68 + 1)  # a subword of so large a vocabulary is two thirds of a word
-    assert needs.epochs == pytest.approx(needs.steps * 8_192 / tokens, rel=0.05)
-
-
-@pytest.mark.parametrize(("preset", "taken"), [("base", 7.2), ("big", 13.7)])
-def test_on_a_gpu_with_bf16_the_estimated_memory_is_that_which_was_measured(preset: str, taken: float) -> None:
-    from regard import models, presets
-    from regard.training.machine.estimate import memory
-
-    table = presets.load(preset).model
-    sizes = {"source_vocabulary": 37_000, "target_vocabulary": 37_000}
-    with torch.device("meta"):
-        model = models.build("transformer", models.read_settings(table | sizes, where=preset))
-    parameters = sum(parameter.numel() for parameter in model.parameters())
-    estimated = memory(table, parameters, 198 * 128, 37_000, in_bf16=True) / 2**30
-    assert estimated == pytest.approx(taken, rel=0.12)  # GiB, as measured; fitted to these two
-    assert estimated < memory(table, parameters, 198 * 128, 37_000, in_bf16=False) / 2**30
