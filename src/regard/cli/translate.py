@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from regard.cli import interruption, planning, sharding
+from regard.cli import interruption, planning, sharding, transcribing
 from regard.cli import translate_options as option
 from regard.cli.bar import bar
 from regard.cli.jobs import STANDARD_INPUT, Job, jobs
@@ -63,7 +63,16 @@ def command(
 ) -> None:
     """Translate text line by line, or whole documents in their own format."""
     draws = {"temperature": temperature, "top_k": top_k, "top_p": top_p, "seed": seed}
-    search, files = _search(beam_size, length_penalty, n_best, sample=sample, draws=draws), files or [STANDARD_INPUT]
+    search = _search(beam_size, length_penalty, n_best, sample=sample, draws=draws)
+    if transcribing.reads_vectors(model):
+        given = {"--out": out, "--memory": memory, "--glossary": glossary, "--shards": shards, "--report": report}
+        refused = {name: bool(value) for name, value in given.items()}
+        own = length_penalty is None
+        transcribing.transcribe(
+            model, files or [], search, refused, own_length_penalty=own, device=device, as_json=json_
+        )
+        return
+    files = files or [STANDARD_INPUT]
     parts = sharding.options(shards, shard_lines, lease_seconds, ray, files=files, out=out)
     documents = jobs(files, out, format_, force=force or parts is not None, dry=dry_run)
     _refuse([*files, glossary, *(memory or [])], documents, n_best, alignment, json_, out, dry=dry_run)
