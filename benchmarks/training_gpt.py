@@ -14,7 +14,7 @@ import argparse
 import statistics
 import time
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -108,8 +108,8 @@ def plain(size: Size, ids: list[Tensor], device: torch.device, *, compiled: bool
     return step
 
 
-def ours(size: Size, ids: list[Tensor], device: torch.device, *, compiled: bool) -> tuple[Step, int]:
-    """The step that `regard train` makes, and the parameters of its model."""
+def ours(size: Size, ids: list[Tensor], device: torch.device, *, compiled: bool) -> tuple[Step, int, Any]:
+    """The step that `regard train` makes, the number of its parameters, and its model."""
     torch.manual_seed(1)
     shape = {"layers": size.layers, "d_model": size.width, "d_ff": 4 * size.width, "heads": size.heads,
              "d_k": size.width // size.heads, "d_v": size.width // size.heads, "learned_positions": size.length,
@@ -124,7 +124,7 @@ def ours(size: Size, ids: list[Tensor], device: torch.device, *, compiled: bool)
         precision=precision_for(device, "auto")._replace(whole=kind.rounds), processes=Processes(), say=print,
         kind=kind,
     )  # fmt: skip
-    batches = [_batch(each) for each in ids]
+    batches = [batch_of(each) for each in ids]
     if device.type == "cuda":
         batches = [batch.pinned() for batch in batches]
     numbers = iter(range(1, 10**9))
@@ -133,10 +133,11 @@ def ours(size: Size, ids: list[Tensor], device: torch.device, *, compiled: bool)
         number = next(numbers)
         trained.step(batches[number % len(batches)], number=number, rate=RATE)
 
-    return step, sum(parameter.numel() for parameter in model.parameters())
+    return step, sum(parameter.numel() for parameter in model.parameters()), model
 
 
-def _batch(ids: Tensor) -> Batch:
+def batch_of(ids: Tensor) -> Batch:
+    """A row for each text."""
     batch = language.batch({"text": rows_of([[row] for row in ids.tolist()])}, begin=0, tokens=0)
     return batch._replace(tokens=max(1, int(batch.labelled.sum())))
 
@@ -168,7 +169,7 @@ def main() -> None:
     size = TINY if chosen.tiny else FULL
     size = size._replace(rows=chosen.rows or size.rows)
     ids = [torch.randint(3, size.vocabulary, (size.rows, size.length)) for _ in range(4)]
-    own, parameters = ours(size, ids, device, compiled=not chosen.tiny)
+    own, parameters, _ = ours(size, ids, device, compiled=not chosen.tiny)
     steps = {"Regard": own, "torch.nn, compiled": plain(size, ids, device, compiled=not chosen.tiny)}
     rounds(steps, device, count=1, each=3 if chosen.tiny else 20)  # compiled, captured, warm
     found = rounds(steps, device, count=chosen.rounds, each=3 if chosen.tiny else 20)

@@ -275,7 +275,7 @@ def test_bad_folders_of_images_are_refused_with_what_to_do(tmp_path: Path) -> No
     (folder / "labels.tsv").write_text("0.png\ta\n1.png\t\n")
     refused("labels.tsv:2: this line has no label")
     (folder / "labels.tsv").write_text("0.png\ta\nmissing.png\tb\n")
-    refused("labels.tsv:2: there is no image .*missing.png")
+    refused("labels.tsv:2: the image .*missing.png does not exist")
     (folder / "labels.tsv").write_text("\n")
     refused("there are no examples in these files")
 

@@ -78,6 +78,11 @@ def bert(folder: Path) -> Any:
     return model
 
 
+def stored(folder: Path) -> Any:
+    """The tokeniser in a folder; training one again may number its pieces otherwise."""
+    return tokenizers.Tokenizer.from_file(str(folder / "tokenizer.json"))
+
+
 def run(*given: str | Path) -> str:
     result = CliRunner().invoke(_application(), [str(word) for word in given], catch_exceptions=False)
     assert result.exit_code == 0, result.output
@@ -94,15 +99,15 @@ def logits(model: Any, ids: list[int]) -> torch.Tensor:
 def test_an_imported_gpt2_gives_its_logits_tokens_and_continuations(more: dict[str, Any], tmp_path: Path) -> None:
     theirs = gpt2(tmp_path / "theirs", **more)
     assert "regard generate" in run("import", tmp_path / "theirs", tmp_path / "ours")
-    model = regard.load(tmp_path / "ours")
+    model, tokenizer = regard.load(tmp_path / "ours"), stored(tmp_path / "theirs")
     assert isinstance(model, LanguageModel)
     for text in TEXTS[:2]:
-        ids = bpe().encode(text).ids
+        ids = tokenizer.encode(text).ids
         assert model.tokeniser.encode(text) == ids
         assert model.tokeniser.decode(ids) == text
         expected = theirs(torch.tensor([[0, *ids]])).logits[0]
         torch.testing.assert_close(logits(model.model, [0, *ids]), expected, rtol=TOLERANCE, atol=TOLERANCE)
-    begun = [0, *bpe().encode("The cat").ids]
+    begun = [0, *tokenizer.encode("The cat").ids]
     said = theirs.generate(torch.tensor([begun]), max_new_tokens=8, do_sample=False, pad_token_id=0)[0, len(begun) :]
     own = model.generate("The cat", max_tokens=8)
     assert list(own.ids) == [token for token in said.tolist() if token != 0][: len(own.ids)]
@@ -112,18 +117,18 @@ def test_an_imported_gpt2_gives_its_logits_tokens_and_continuations(more: dict[s
 def test_an_imported_bert_gives_its_logits_and_reads_as_bert_does(tmp_path: Path) -> None:
     theirs = bert(tmp_path / "theirs")
     import_model(tmp_path / "theirs", tmp_path / "ours")
-    model = regard.load(tmp_path / "ours")
+    model, tokenizer = regard.load(tmp_path / "ours"), stored(tmp_path / "theirs")
     assert isinstance(model, MaskedModel)
     for text in TEXTS[:2]:
-        ids = word_pieces().encode(text).ids
+        ids = tokenizer.encode(text).ids
         assert [*model.tokeniser.encode(text), model.tokeniser.end] == ids
         expected = theirs(torch.tensor([ids])).logits[0]
         torch.testing.assert_close(logits(model.model, ids), expected, rtol=TOLERANCE, atol=TOLERANCE)
     (options,) = model.fill("The [MASK] sat on the mat.")
-    ids = word_pieces().encode("The [MASK] sat on the mat.").ids
+    ids = tokenizer.encode("The [MASK] sat on the mat.").ids
     best = theirs(torch.tensor([ids])).logits[0, ids.index(4)].softmax(-1)
     assert options[0].probability > 0
-    assert word_pieces().token_to_id(options[0].token) in best.topk(8).indices.tolist()
+    assert tokenizer.token_to_id(options[0].token) in best.topk(8).indices.tolist()
     assert model.embed(TEXTS).shape == (3, 16)
 
 

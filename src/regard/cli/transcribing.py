@@ -30,9 +30,9 @@ def reads_vectors(model: Path) -> bool:
 
 def transcribe(
     model: Path,
-    files: Sequence[Path],
+    files: Sequence[Path] | None,
     search: SearchSettings,
-    given: Mapping[str, bool],
+    given: Mapping[str, object],
     *,
     own_length_penalty: bool,
     device: str | None,

@@ -33,11 +33,11 @@ def settings_of(kind: str, config: Mapping[str, Any], where: str) -> dict[str, A
         raise ModelFolderError(
             f"{where}: {usual[0]} = {str(activation)[:40]!r}: Regard has gelu, gelu_new, relu and silu."
         )
-    unusual = {
+    usual_values: dict[str, dict[str, Any]] = {
         "gpt2": {"scale_attn_weights": True, "scale_attn_by_inverse_layer_idx": False, "add_cross_attention": False},
         "bert": {"position_embedding_type": "absolute", "is_decoder": False},
-    }[kind]
-    for key, expected in unusual.items():
+    }
+    for key, expected in usual_values[kind].items():
         if config.get(key, expected) not in (expected, None):
             raise ModelFolderError(f"{where}: {key} = {config[key]!r}: Regard supports only {expected!r}.")
     try:

@@ -26,7 +26,7 @@ def folder(path: Path, *, wanted: Wanted | None, colour: bool | None) -> Iterato
     listed = _table(path, wanted) if wanted else [(each, None, str(each)) for each in _inside(path)]
     for image, said, where in listed:
         if not image.is_file():
-            raise CorpusError(f"{where}: there is no image {image}.\n  Correct the name, or remove the line.")
+            raise CorpusError(f"{where}: the image {image} does not exist.\n  Correct the name, or remove the line.")
         found = one(image, colour=colour)
         colour = found.array.shape[2] > 1 if colour is None else colour
         yield found._replace(said=said)
