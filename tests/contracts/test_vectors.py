@@ -267,7 +267,7 @@ def test_bad_folders_of_images_are_refused_with_what_to_do(tmp_path: Path) -> No
         with pytest.raises(CorpusError, match=message):
             vectors.model(tmp_path / "model", task, folder, steps=1)
 
-    refused("there is no file texts.tsv in this folder", "transcription")
+    refused("this folder has no texts.tsv", "transcription")
     vectors.Image.new("L", (9, 8)).save(folder / "2.png")
     refused("2.png: this image has 9 x 8 pixels in grey, but 8 x 8 pixels in grey are expected")
     (folder / "2.png").write_bytes(b"no image")

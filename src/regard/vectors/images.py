@@ -51,7 +51,7 @@ def _table(path: Path, wanted: Wanted) -> list[tuple[Path, str, str]]:
     table = path / f"{wanted}.tsv"
     if not table.is_file():
         raise CorpusError(
-            f"{path}: there is no file {table.name} in this folder.\n"
+            f"{path}: this folder has no {table.name}.\n"
             f"  Write one with a line for each image: its name, a tab, its {wanted.removesuffix('s')}."
         )
     found = []
