@@ -244,6 +244,7 @@ def test_presets_have_the_published_sizes_of_gpt2_and_bert() -> None:
         ("tags", "\n\n", r"data.tsv: there are no labelled sentences in these files"),
         ("language", "\n \n", r"data.tsv: there is no text in these files"),
         ("masked", "", r"data.tsv: this file is empty"),
+        ("denoising", "\n \n", r"data.tsv: there is no text in these files.\n  Give files with at least one line"),
     ],
 )
 def test_bad_input_is_refused_with_its_place_and_what_to_do(
@@ -252,6 +253,29 @@ def test_bad_input_is_refused_with_its_place_and_what_to_do(
     (tmp_path / "data.tsv").write_text(content)
     with pytest.raises(CorpusError, match=message):
         family.model(tmp_path / "model", task, tmp_path / "data.tsv", steps=2)
+
+
+def test_texts_that_a_finished_model_cannot_use_are_refused(
+    language: Path, classes: Path, tags: Path, folder: Path, tmp_path: Path
+) -> None:
+    with pytest.raises(TextError, match=r"text 2 is empty.\n  A label needs a text"):
+        regard.load(classes).classify(["the cat", "  "])
+    with pytest.raises(TextError, match=r"There is no text to embed.\n  Give at least one"):
+        regard.load(classes).embed([])
+    (tmp_path / "test.tsv").write_text("the cat sees\tB-NP I-NP\n")
+    with pytest.raises(CorpusError, match=r"test.tsv:1: this line has 3 words but 2 tags"):
+        measure(tags, tmp_path / "test.tsv")
+    (tmp_path / "empty.txt").write_text("\n\n")
+    with pytest.raises(CorpusError, match=r"empty.txt: there is no text in this file"):
+        measure(language, tmp_path / "empty.txt")
+    with pytest.raises(TextError, match="the text has no words"):
+        regard.load(language).look(" ")
+
+
+def test_arrays_are_refused_where_text_is_expected_and_the_error_names_their_tasks(tmp_path: Path) -> None:
+    (tmp_path / "data.npz").write_bytes(b"PK")
+    with pytest.raises(CorpusError, match=r"data.npz: this is a file of arrays.*\n.*--task recognition"):
+        family.model(tmp_path / "model", "classes", tmp_path / "data.npz", steps=2)
 
 
 def test_bytes_cannot_be_masked_and_the_error_names_kinds_that_can(folder: Path) -> None:

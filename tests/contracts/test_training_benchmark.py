@@ -157,3 +157,35 @@ def test_a_peer_keeps_no_number_that_compiled_code_would_hold_on_the_processor(p
 def test_time_in_which_two_kernels_run_counts_once(parts: Any) -> None:
     kernel = parts["breakdown"].Kernel
     assert parts["breakdown"].busy([kernel("a", 0, 10), kernel("b", 5, 8), kernel("c", 20, 25)]) == 15
+
+
+def test_the_plain_language_model_beside_ours_has_its_weights_and_its_loss() -> None:
+    sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
+    try:
+        import training_gpt
+    finally:
+        sys.path.pop(0)
+    size, device = training_gpt.TINY, torch.device("cpu")
+    ids = torch.randint(3, size.vocabulary, (size.rows, size.length), generator=torch.Generator().manual_seed(1))
+    step, parameters, model = training_gpt.ours(size, [ids], device, compiled=False)
+    plain = training_gpt.Plain(size)
+    assert sum(parameter.numel() for parameter in plain.parameters()) == parameters
+    own = dict(model.named_parameters())
+    state = {"tokens.weight": own["embedding.weight"], "positions.weight": own["below.positions.weight"]}
+    names = {"first": "self_attention_residual.norm", "second": "feed_forward_residual.norm", "inner":
+             "feed_forward.inner", "outer": "feed_forward.outer", "joining": "self_attention.output"}  # fmt: skip
+    for part in ("weight", "bias"):
+        state[f"norm.{part}"] = own[f"stack.norm.{part}"]
+        for layer in range(size.layers):
+            of = f"stack.layers.{layer}"
+            state |= {f"blocks.{layer}.{name}.{part}": own[f"{of}.{ours}.{part}"] for name, ours in names.items()}
+            joined = [own[f"{of}.self_attention.{name}.{part}"] for name in ("query", "key", "value")]
+            state[f"blocks.{layer}.joined.{part}"] = torch.cat(joined)
+    plain.load_state_dict(state)
+    before = float(plain(ids))
+    batch = training_gpt.batch_of(ids)
+    logits = model(batch)[batch.labelled]
+    expected = torch.nn.functional.cross_entropy(logits, batch.labels[batch.labelled])
+    assert before == pytest.approx(float(expected), abs=1e-5)
+    step()
+    assert not torch.equal(own["stack.norm.bias"], plain.norm.bias)

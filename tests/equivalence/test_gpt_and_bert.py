@@ -9,6 +9,7 @@ from torch import Tensor
 from regard import models
 from regard.batches.rows import rows_of
 from regard.models.decoder_only import DecoderOnly
+from regard.models.fast import in_place
 from regard.tasks import language, masked
 
 transformers = pytest.importorskip("transformers")
@@ -139,6 +140,20 @@ def test_an_encoder_with_the_weights_of_bert_gives_its_logits(dtype: torch.dtype
     for row, number, text in ((0, 1, TEXTS[0]), (0, 2, TEXTS[1]), (1, 1, TEXTS[2])):
         expected = theirs(torch.tensor([text])).logits[0]
         torch.testing.assert_close(found[row][rows.segments[row] == number], expected, rtol=tolerance, atol=tolerance)
+
+
+def test_steps_in_place_give_the_logits_of_steps_in_a_growing_cache() -> None:
+    torch.manual_seed(6)
+    table = {"architecture": "decoder_only", "vocabulary": 31, "layers": 2, "d_model": 16, "d_ff": 24, "heads": 4,
+             "norm": "pre", "positions": "learned", "learned_positions": 48}  # fmt: skip
+    model = models.build("decoder_only", models.read_settings(table, where="a test")).double().eval()
+    begun = model.encode(rows_of([[text] for text in TEXTS]))
+    growing, fixed = model.start(begun, width=2), in_place(model.start(begun, width=2), tokens=12)
+    for place in range(12):
+        tokens = torch.randint(31, (6,)) if place else torch.zeros(6, dtype=torch.long)
+        expected, growing = model.step(tokens, growing)
+        found, fixed = model.step(tokens, fixed)
+        torch.testing.assert_close(found, expected, rtol=1e-9, atol=1e-9)
 
 
 @pytest.mark.parametrize("positions", ["learned", "rotary", "interleaved"])

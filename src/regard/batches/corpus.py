@@ -6,6 +6,8 @@ source.starts.npy       where each sentence starts (int64)
 source.lengths.npy      how many ids it has, the end token among them (int32)
 target.*                the same for the other stream; a task names the streams
 
+A stream may hold vectors in the place of ids: then `tokens` is [vectors, features] (float32), and nothing is closed.
+
 A folder is written under another name and moved into place when it is whole, so one that is there is complete.
 """
 
@@ -34,7 +36,7 @@ from regard.errors import CorpusError
 DESCRIPTION = "corpus.json"
 FORMAT = 1
 _TOKENS = ".tokens.npy"
-_HEADER = 128  # bytes; enough for every one-dimensional array, and what numpy writes for one
+_HEADER = 128  # bytes; enough for every array of one or two dimensions, and what numpy writes for one
 _BLOCK = 1 << 20
 _SCRATCH = "scratch"
 _ABANDONED = 7 * 24 * 3600  # seconds without a write, after which an unfinished corpus of another machine is removed
@@ -49,6 +51,17 @@ class Stream(NamedTuple):
     tokens: Ids
     starts: Numbers
     lengths: NDArray[np.int32]
+
+    @property
+    def features(self) -> int:
+        """The numbers of each vector; 0 where the stream holds ids."""
+        return int(self.tokens.shape[1]) if self.tokens.ndim == 2 else 0
+
+    def vectors(self, number: int) -> NDArray[np.float32]:
+        """[T, F] the vectors of one example."""
+        start = int(self.starts[number])
+        found: NDArray[Any] = self.tokens[start : start + int(self.lengths[number])]
+        return found.astype(np.float32)
 
     def sentence(self, number: int) -> list[int]:
         """The ids of one sentence, without the end token."""
@@ -87,6 +100,11 @@ class StoredCorpus:
         return int(self.description["begin"])
 
     @property
+    def features(self) -> dict[str, int]:
+        """The streams of vectors, and the numbers of each vector."""
+        return {name: stream.features for name, stream in self.streams.items() if stream.features}
+
+    @property
     def longest(self) -> int:
         """The ids of the longest sentence."""
         return max(int(stream.lengths.max(initial=0)) for stream in self.streams.values())
@@ -99,14 +117,22 @@ class StoredCorpus:
 class CorpusWriter:
     """Writes a stored corpus, chunk after chunk, into `folder`; nothing is there before `finish`."""
 
-    def __init__(self, folder: Path, *, streams: Sequence[str], vocabulary: int) -> None:
+    def __init__(
+        self, folder: Path, *, streams: Sequence[str], vocabulary: int, features: Mapping[str, int] | None = None
+    ) -> None:
+        """`features` are the streams that hold vectors, and the size of these."""
         folder.parent.mkdir(parents=True, exist_ok=True)
         self._folder = folder
         self._partial = Path(tempfile.mkdtemp(prefix=f".{owner()}.", suffix=".partial", dir=folder.parent))
         (self._partial / _SCRATCH).mkdir()
         self._scratch: list[GrowingArray] = []
-        self._dtype = np.dtype(np.uint16 if vocabulary <= 2**16 else np.uint32)
-        self._tokens = {name: GrowingArray(self._partial / f"{name}{_TOKENS}", self._dtype) for name in streams}
+        ids, floats, widths = np.dtype(np.uint16 if vocabulary <= 2**16 else np.uint32), np.dtype("<f4"), features or {}
+        self._tokens = {
+            name: GrowingArray(
+                self._partial / f"{name}{_TOKENS}", floats if name in widths else ids, width=widths.get(name)
+            )
+            for name in streams
+        }
         lengths = np.dtype(np.int32)
         self._lengths = {name: GrowingArray(self._partial / f"{name}.all.npy", lengths) for name in streams}
 
@@ -172,8 +198,8 @@ class CorpusWriter:
 class GrowingArray:
     """A .npy file that is written without knowing how long it will be: room for the header, then the data."""
 
-    def __init__(self, path: Path, dtype: np.dtype[Any]) -> None:
-        self._path, self._dtype, self._count = path, dtype, 0
+    def __init__(self, path: Path, dtype: np.dtype[Any], *, width: int | None = None) -> None:
+        self._path, self._dtype, self._width, self._count = path, dtype, width, 0
         self._file = path.open("wb")
         self._file.write(b"\0" * _HEADER)
 
@@ -185,7 +211,8 @@ class GrowingArray:
     def close(self) -> NDArray[Any]:
         """Writes the header, and maps the array."""
         if not self._file.closed:
-            shape = {"descr": npy.dtype_to_descr(self._dtype), "fortran_order": False, "shape": (self._count,)}
+            size = (self._count,) if self._width is None else (self._count, self._width)
+            shape = {"descr": npy.dtype_to_descr(self._dtype), "fortran_order": False, "shape": size}
             header = BytesIO()
             npy.write_array_header_1_0(header, shape)
             assert len(header.getvalue()) == _HEADER

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from regard.batches.corpus import StoredCorpus, Stream
+from regard.batches.fingerprints import numbers_of
 
 SOURCE = "source"
 
@@ -36,13 +37,20 @@ def exchanged(corpus: StoredCorpus) -> StoredCorpus | None:
     stream = corpus.streams.get(SOURCE)
     if stream is None or len(corpus.streams) < 2:
         return None
-    found = partners([stream.sentence(number) for number in range(len(corpus))])
+    found = partners([_ids(stream, number) for number in range(len(corpus))])
     if found is None:
         return None
     numbers: NDArray[np.int64] = np.array(found, dtype=np.int64)
     taken = corpus.take(np.arange(len(corpus)))
     taken.streams = corpus.streams | {SOURCE: Stream(stream.tokens, stream.starts[numbers], stream.lengths[numbers])}
     return taken
+
+
+def _ids(stream: Stream, number: int) -> list[int]:
+    """The ids of a sentence, or a number for each vector."""
+    if stream.features:
+        return [int(each) for each in numbers_of(stream.vectors(number))]
+    return stream.sentence(number)
 
 
 def spread(corpus: StoredCorpus, count: int) -> StoredCorpus:

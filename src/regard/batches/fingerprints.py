@@ -12,6 +12,16 @@ from regard.batches.shuffle import mixed
 _CLASS = 1 << 20
 
 
+def numbers_of(tokens: NDArray[Any]) -> NDArray[np.uint64]:
+    """A number for each token: ids themselves, and of vectors 64 bits that depend on every number in them."""
+    if tokens.ndim == 1:
+        return tokens.astype(np.uint64)
+    bits = np.ascontiguousarray(tokens, dtype=np.float32).view(np.uint32).astype(np.uint64)
+    places = np.arange(tokens.shape[1], dtype=np.uint64) << np.uint64(32)
+    found: NDArray[np.uint64] = mixed(bits + places).sum(axis=1, dtype=np.uint64) >> np.uint64(32)
+    return found
+
+
 def fingerprints(tokens: NDArray[Any], lengths: NDArray[np.int32], *, salt: int) -> NDArray[np.uint64]:
     """64 bits for each sentence: a sum over its ids, each mixed with its position."""
     if not len(lengths):
@@ -19,7 +29,7 @@ def fingerprints(tokens: NDArray[Any], lengths: NDArray[np.int32], *, salt: int)
     ends = lengths.cumsum(dtype=np.int64)
     starts = ends - lengths
     positions = np.arange(len(tokens)) - np.repeat(starts, lengths)
-    keys = (tokens.astype(np.uint64) << np.uint64(32)) + (positions.astype(np.uint64) << np.uint64(2)) + np.uint64(salt)
+    keys = (numbers_of(tokens) << np.uint64(32)) + (positions.astype(np.uint64) << np.uint64(2)) + np.uint64(salt)
     return mixed(np.add.reduceat(mixed(keys), starts) + np.uint64(salt))
 
 

@@ -272,7 +272,12 @@ def _rows(side: Stream, pairs: Numbers, rows: Numbers, *, count: int, length: in
     positions = np.arange(ends[-1] if len(ends) else 0) - np.repeat(begins, lengths)
     places = np.repeat(rows * length + in_row, lengths) + positions
     filled = np.zeros((3, count * length), dtype=np.int64)
-    filled[0, places] = side.tokens[np.repeat(side.starts[pairs], lengths) + positions]
+    stored = side.tokens[np.repeat(side.starts[pairs], lengths) + positions]
     filled[1, places] = np.repeat(np.arange(len(rows)) - first_in_row + 1, lengths)
     filled[2, places] = positions
-    return Rows(*torch.from_numpy(filled).view(3, count, length))
+    if not side.features:
+        filled[0, places] = stored
+        return Rows(*torch.from_numpy(filled).view(3, count, length))
+    vectors = np.zeros((count * length, side.features), dtype=np.float32)
+    vectors[places] = stored
+    return Rows(torch.from_numpy(vectors).view(count, length, -1), *torch.from_numpy(filled[1:]).view(2, count, length))

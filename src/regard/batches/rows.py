@@ -1,10 +1,10 @@
 """Rows: the only batch. Whole sentences side by side in rows of equal length.
 
-Every token carries the number of its sentence in the row (from 1; 0 is padding) and its position in that sentence.
-A model keeps sentences apart by these numbers, so that each gets what it would get alone. One sentence a row is the
-ordinary padded batch.
+A token is an id, or a vector of F features in a stream that is not text. Every token carries the number of its
+sentence in the row (from 1; 0 is padding) and its position in that sentence. A model keeps sentences apart by these
+numbers, so that each gets what it would get alone. One sentence a row is the ordinary padded batch.
 
-Shapes: B rows, L tokens a row.
+Shapes: B rows, L tokens a row, F features.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 Sentence = Sequence[int]
@@ -22,7 +23,7 @@ Sentence = Sequence[int]
 class Rows(NamedTuple):
     """One stream of a batch."""
 
-    tokens: Tensor  # [B, L]
+    tokens: Tensor  # [B, L] ids, or [B, L, F] vectors
     segments: Tensor  # [B, L]
     positions: Tensor  # [B, L]
 
@@ -82,6 +83,15 @@ class Batch(NamedTuple):
     def tensors(self) -> list[Tensor]:
         """All tensors, in an order that is the same for all batches of a task."""
         return [tensor for rows in self.streams.values() for tensor in rows] + [self.labels, self.labelled]
+
+
+def rows_of_vectors(examples: Sequence[NDArray[np.float32]]) -> Rows:
+    """One example a row, each [T, F]."""
+    rows = rows_of([[[0] * len(each)] for each in examples])
+    vectors = np.zeros((*rows.segments.shape, examples[0].shape[1]), dtype=np.float32)
+    for row, each in zip(vectors, examples, strict=True):
+        row[: len(each)] = each
+    return rows._replace(tokens=torch.from_numpy(vectors))
 
 
 def rows_of(rows: Sequence[Sequence[Sentence]], *, length: int | None = None, padding: int = 0) -> Rows:

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from regard.batches.corpus import StoredCorpus, Stream
-from regard.batches.fingerprints import fingerprints
+from regard.batches.fingerprints import fingerprints, numbers_of
 from regard.batches.shuffle import mixed, shuffled
 
 _BLOCK = 1 << 18
@@ -32,7 +32,7 @@ def hold_out(
 def _rough_marks(side: Stream) -> NDArray[np.uint64]:
     """The length, the first and the middle token of each sentence: equal where sentences are equal."""
     starts, lengths = side.starts.astype(np.int64), side.lengths.astype(np.int64)
-    first, middle = side.tokens[starts].astype(np.uint64), side.tokens[starts + lengths // 2].astype(np.uint64)
+    first, middle = numbers_of(side.tokens[starts]), numbers_of(side.tokens[starts + lengths // 2])
     return mixed(mixed(first + (lengths.astype(np.uint64) << np.uint64(32))) + middle)
 
 

@@ -1,4 +1,4 @@
-"""Text of one kind to a stored corpus, once: documents, or texts with labels.
+"""Examples of one kind to a stored corpus, once: documents, texts with labels, or vectors.
 
 The corpus lies in a folder named by a hash of everything that it depends on, as that of sentence pairs does
 (`preparation.py`).
@@ -23,8 +23,8 @@ from regard.errors import CorpusError
 
 _CHUNK = 4096
 
-Example = Mapping[str, Sequence[int]]
-"""The ids of each stream, as they are stored."""
+Example = Mapping[str, Sequence[int] | NDArray[Any]]
+"""The ids, or the vectors [T, F], of each stream, as they are stored."""
 
 
 def stored(
@@ -36,10 +36,12 @@ def stored(
     question: Mapping[str, Any],
     describe: Callable[[], Mapping[str, Any]],
     progress: Callable[[int], None] | None = None,
+    features: Mapping[str, int] | None = None,
 ) -> StoredCorpus:
     """The stored corpus of these examples in a sub-folder of `folder`: the one that is there, or a new one.
 
-    `question` is what they depend on; `describe` is asked when all have been read.
+    `question` is what they depend on; `describe` is asked when all have been read. `features` are the streams of
+    vectors, and the size of these.
     """
     key = json.dumps({"format": FORMAT, "streams": list(streams), **question}, sort_keys=True, default=str)
     place = folder / blake2b(key.encode(), digest_size=12).hexdigest()
@@ -47,7 +49,7 @@ def stored(
     if place.exists():
         return StoredCorpus(place)
     make_writable(folder)
-    writer = CorpusWriter(place, streams=streams, vocabulary=vocabulary)
+    writer = CorpusWriter(place, streams=streams, vocabulary=vocabulary, features=features)
     try:
         count = 0
         for chunk in _chunks(examples()):
@@ -95,6 +97,8 @@ def _chunks(items: Iterable[Any]) -> Iterator[list[Any]]:
         yield chunk
 
 
-def _flat(sentences: Sequence[Sequence[int]]) -> tuple[Ids, NDArray[np.int32]]:
+def _flat(sentences: Sequence[Any]) -> tuple[Ids, NDArray[np.int32]]:
     lengths = np.fromiter(map(len, sentences), dtype=np.int32, count=len(sentences))
+    if isinstance(sentences[0], np.ndarray):
+        return np.concatenate(sentences), lengths
     return np.fromiter(chain.from_iterable(sentences), np.uint32, int(lengths.sum())), lengths

@@ -10,14 +10,19 @@ import typer
 
 
 def command(
-    folder: Annotated[Path, typer.Argument(help="A Hugging Face folder of a Marian model, or a folder of Marian.")],
+    folder: Annotated[
+        Path, typer.Argument(help="A Hugging Face folder of a Marian model, GPT-2 or BERT, or a folder of Marian.")
+    ],
     out: Annotated[Path, typer.Argument(help="The model folder to create.")],
     source: Annotated[str | None, typer.Option(help="Source language code (default: from the folder).")] = None,
     target: Annotated[str | None, typer.Option(help="Target language code (default: from the folder).")] = None,
 ) -> None:
-    """Import a Marian or OPUS-MT model as a model folder. No code in the folder is executed."""
+    """Import a Marian or OPUS-MT model, GPT-2 or BERT as a model folder. No code in the folder is executed."""
     from regard.exchange.importing import import_model
+    from regard.modelfolder import read_description
 
     import_model(folder, out, source=source, target=target)
     size = sum(path.stat().st_size for path in out.rglob("*") if path.is_file())
-    typer.echo(f"{out}: {size / 1e6:,.1f} MB. Translate with: regard translate {out}")
+    uses = {"language": "Continue a text with: regard generate", "masked": "Fill in masks with: regard fill"}
+    use = uses.get(read_description(out).task, "Translate with: regard translate")
+    typer.echo(f"{out}: {size / 1e6:,.1f} MB. {use} {out}")

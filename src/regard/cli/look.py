@@ -27,7 +27,7 @@ _SHORT = {"distance": "dist.", "previous": "prev.", "punctuation": "punct.", "al
 
 def command(
     model: Model,
-    sentence: Annotated[str, typer.Argument(help="The sentence to look at.")] = "",
+    sentence: Annotated[str, typer.Argument(help="The sentence to look at, or a file of vectors or an image.")] = "",
     target: Annotated[str | None, typer.Option(help="Translation to look at (default: the model's own).")] = None,
     without: Annotated[str, typer.Option(help="Heads and layers to switch off: encoder.2.5,decoder-source.0")] = "",
     out: Annotated[Path | None, typer.Option(help="File of the HTML page (default: attention.html).")] = None,

@@ -43,10 +43,15 @@ Encoding = Annotated[
 Documents = Annotated[
     str | None, typer.Option(help="Plain text: one document in lines, paragraphs or files (default: auto).")
 ]
-Task = Annotated[str | None, typer.Option(help="translation (default), language, masked, denoising, classes or tags.")]
+Task = Annotated[
+    str | None,
+    typer.Option(
+        help="translation (default), language, masked, denoising, classes, tags, recognition or transcription."
+    ),
+]
 Data = Annotated[
     list[str] | None,
-    typer.Argument(help="Sentence pairs: files, folders, patterns or stems. For other tasks: text files."),
+    typer.Argument(help="Sentence pairs: files, folders, patterns or stems. For other tasks: text, .npz, images."),
 ]
 References = Annotated[list[Path] | None, typer.Option(help="File of references, one per line; may be repeated.")]
 SaveTranslations = Annotated[

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from regard.cli import interruption, planning, sharding
+from regard.cli import interruption, planning, sharding, transcribing
 from regard.cli import translate_options as option
 from regard.cli.bar import bar
 from regard.cli.jobs import STANDARD_INPUT, Job, jobs
@@ -63,7 +63,13 @@ def command(
 ) -> None:
     """Translate text line by line, or whole documents in their own format."""
     draws = {"temperature": temperature, "top_k": top_k, "top_p": top_p, "seed": seed}
-    search, files = _search(beam_size, length_penalty, n_best, sample=sample, draws=draws), files or [STANDARD_INPUT]
+    search = _search(beam_size, length_penalty, n_best, sample=sample, draws=draws)
+    if transcribing.reads_vectors(model):
+        given = {"--out": out, "--memory": memory, "--glossary": glossary, "--shards": shards, "--report": report}
+        own = length_penalty is None
+        transcribing.transcribe(model, files, search, given, own_length_penalty=own, device=device, as_json=json_)
+        return
+    files = files or [STANDARD_INPUT]
     parts = sharding.options(shards, shard_lines, lease_seconds, ray, files=files, out=out)
     documents = jobs(files, out, format_, force=force or parts is not None, dry=dry_run)
     _refuse([*files, glossary, *(memory or [])], documents, n_best, alignment, json_, out, dry=dry_run)
@@ -73,20 +79,34 @@ def command(
         planning.show(model, documents, memory or [], format_, encoding, chosen, as_json=json_)
         return
     opening = Opening((model, *(ensemble or ())), engine, device, search, length_penalty is None, memory or [])
+    asked = sharding.Asked(phrases, format_, encoding, chosen, mark=mark, force=force, as_json=json_)
     with interruption.prompt():
         if parts:
-            asked = sharding.Asked(phrases, format_, encoding, chosen, mark=mark, force=force, as_json=json_)
             languages = sharding.translate(parts, documents, opening, asked, review)
         else:
-            translator, search, remembered = opening.opened()
-            if documents:
-                work = _Documents(translator, search, phrases, format_, encoding, remembered, review, mark=mark)
-                work.translate(documents, chosen, as_json=json_)
-            else:
-                window = Lines(translator, search, phrases, remembered, review, alignment=alignment, as_json=json_)
-                _lines(window, files, encoding)
-            languages = translator.languages
+            languages = _alone(opening, documents, files, asked, review, alignment=alignment)
     review.end(files, languages)
+
+
+def _alone(
+    opening: Opening,
+    documents: list[Job],
+    files: list[Path],
+    asked: sharding.Asked,
+    review: Reviewing,
+    *,
+    alignment: bool,
+) -> Mapping[str, str]:
+    """Translates in this process; the languages of the model."""
+    translator, search, memory = opening.opened()
+    if documents:
+        named = (asked.glossary, asked.format, asked.encoding)
+        work = _Documents(translator, search, *named, memory, review, mark=asked.mark)
+        work.translate(documents, asked.states, as_json=asked.as_json)
+    else:
+        window = Lines(translator, search, asked.glossary, memory, review, alignment=alignment, as_json=asked.as_json)
+        _lines(window, files, asked.encoding)
+    return translator.languages
 
 
 def _states(*, every: bool, unfinished: bool) -> Collection[SegmentState]:

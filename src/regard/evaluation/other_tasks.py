@@ -9,23 +9,29 @@ from typing import Any, NamedTuple
 
 import torch
 
+from regard import metrics
 from regard.batches.rows import rows_of
 from regard.errors import CorpusError, SettingsError
 from regard.family.classifier import Classifier
 from regard.family.language_model import LanguageModel
 from regard.family.masked_model import MaskedModel
 from regard.family.opening import load
+from regard.family.recogniser import Recogniser
 from regard.family.tagger import Tagger
+from regard.family.transcriber import Transcriber
 from regard.metrics.labels import Counts, LabelScores, label_scores
 from regard.metrics.spans import are_spans, span_scores
 from regard.tasks.masked import MASK, Masking
 from regard.text import labelled
 from regard.text.bad_input import BadInput
 from regard.text.labelled import Labelled
+from regard.text.normalisation import normalise
 from regard.text.pairs import Columns
 from regard.text.plain_documents import How, documents
 from regard.tokens.lines import id_of
 from regard.tokens.tokeniser import SPECIAL
+from regard.vectors.examples import cut, raw
+from regard.vectors.shape import VectorShape
 
 
 class Measured(NamedTuple):
@@ -70,6 +76,8 @@ def measure(
         "masked": _masked,
         "classes": _classes,
         "tags": _tags,
+        "recognition": _recognition,
+        "transcription": _transcription,
     }
     if opened.task not in by_task:
         raise SettingsError(f"{model}: Regard cannot measure models for the task {opened.task!r}.")
@@ -141,6 +149,30 @@ def _tags(model: Tagger, test: Path, _: How, columns: Columns | None) -> Measure
     scores = {**(spans if marks else {}), "accuracy": found.accuracy}
     made = _made("tags", len(examples), scores, _details(found.by_type if marks else labels.by_label))
     return made._replace(labels=labels, predicted=[" ".join(tags) for tags in tagged], right=examples)
+
+
+def _recognition(model: Recogniser, test: Path, _: How, __: Columns | None) -> Measured:
+    examples = list(cut(raw([test], wanted="labels", colour=_colour(model.shape)), model.shape))
+    predicted = [found.label for found in model.of(examples)]
+    scores = label_scores(predicted, [each.said for each in examples])
+    summary = {"accuracy": scores.accuracy, "macro_f1": scores.macro_f1}
+    made = _made("recognition", len(examples), summary, _details(scores.by_label))
+    right = [Labelled(each.where, (each.said,), test, number) for number, each in enumerate(examples, start=1)]
+    return made._replace(labels=scores, predicted=predicted, right=right)
+
+
+def _transcription(model: Transcriber, test: Path, _: How, __: Columns | None) -> Measured:
+    examples = list(cut(raw([test], wanted="texts", colour=_colour(model.shape)), model.shape))
+    texts = [found.text for found in model.of(examples)]
+    references = [[normalise(each.said)] for each in examples]
+    names = ["exact_match", "character_error_rate", "chrf"]
+    scores = {score.metric: score.value for score in metrics.score(names, texts, references)}
+    right = [Labelled(each.where, (each.said,), test, number) for number, each in enumerate(examples, start=1)]
+    return _made("transcription", len(examples), scores, {})._replace(predicted=texts, right=right)
+
+
+def _colour(shape: VectorShape) -> bool | None:
+    return shape.image.channels > 1 if shape.image else None
 
 
 def _examples(found: Any, test: Path) -> list[Labelled]:

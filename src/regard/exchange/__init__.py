@@ -22,6 +22,7 @@ from regard.settings import nearest
 if TYPE_CHECKING:
     from regard.exchange.parity import Peer, Verdict
 
+_OF_VECTORS = ("recognition", "transcription")
 _CHECKED = "\n## Checked at export\n\n"
 
 
@@ -71,6 +72,10 @@ def export(
             f"  Regard overwrites nothing: choose a new {'file' if exporter.pack else 'folder'}."
         )
     loaded = modelfolder.load(model)
+    if loaded.description.task in _OF_VECTORS and to != "regard":
+        raise ModelFolderError(
+            f"{model}: models of vectors or images cannot be exported to {to}.\n  Use Regard itself."
+        )
     try:
         if exporter.pack:
             return _packed(exporter, loaded, out, chosen, unchecked=unchecked)

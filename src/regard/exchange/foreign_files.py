@@ -27,6 +27,7 @@ MOST_TEXT = 64 << 20  # bytes of a file that is no weights
 
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+-]*")
 _COPY_AGAIN = "Copy the folder again from its origin."
+_NOT_WEIGHTS = ("position_ids", ".attn.bias", ".attn.masked_bias")  # numbers and masks that older folders store
 _FLOATS = (torch.float32, torch.float16, torch.bfloat16, torch.float64)
 
 
@@ -117,6 +118,8 @@ def _checked(found: Mapping[Any, Any], path: Path) -> dict[str, Tensor]:
     """Plain tensors of floating-point numbers, each as large as it says."""
     tensors: dict[str, Tensor] = {}
     for name, tensor in found.items():
+        if isinstance(name, str) and name.endswith(_NOT_WEIGHTS):
+            continue
         plain = isinstance(name, str) and isinstance(tensor, Tensor) and tensor.layout == torch.strided
         if not plain or tensor.is_quantized or tensor.dtype not in _FLOATS:
             raise ModelFolderError(f"{path}: {name!r} is not a tensor of floating-point numbers.\n  {_COPY_AGAIN}")

@@ -45,7 +45,7 @@ def read(folder: Path) -> Imported:
     """The model in a folder; its own export as it was before."""
     table = foreign_files.read_json(folder, _CONFIG)
     config = _config(folder, table)
-    tensors, path, digest = _tensors(folder)
+    tensors, path, digest = tensors_of(folder)
     generation = _generation(folder, table)
     own = _origin(folder, digest, path)
     if own and (restored := _restored(folder, own, tensors, config, path, digest)):
@@ -61,7 +61,7 @@ def read(folder: Path) -> Imported:
         weights_hash=digest,
         languages=_languages(folder),
         training={"imported": {"format": "Hugging Face Marian", "name": folder.absolute().name, "sha256": digest}},
-        card=_card(folder),
+        card=card_of(folder),
     )
 
 
@@ -99,7 +99,7 @@ def _config(folder: Path, table: Mapping[str, Any]) -> MarianConfig:
     return config
 
 
-def _tensors(folder: Path) -> tuple[dict[str, Tensor], Path, str]:
+def tensors_of(folder: Path) -> tuple[dict[str, Tensor], Path, str]:
     """All weights, the file that has them, and its hash."""
     if foreign_files.has(folder, _SAFE):
         content = foreign_files.read(folder, _SAFE, most=None)
@@ -188,7 +188,8 @@ def _languages(folder: Path) -> dict[str, str]:
     return {side: code for side, code in found.items() if isinstance(code, str) and code}
 
 
-def _card(folder: Path) -> str:
+def card_of(folder: Path) -> str:
+    """The card of an imported model."""
     own = foreign_files.read(folder, CARD).decode(errors="replace") if foreign_files.has(folder, CARD) else ""
     name = folder.absolute().name
     text = f"# {name}\n\nImported from a Hugging Face folder. Its own card, if it had one, follows.\n"
@@ -234,7 +235,7 @@ def _restored(
         languages=description.languages,
         training=description.training,
         scores=description.scores,
-        card=_card(folder),
+        card=card_of(folder),
     )
 
 

@@ -1,5 +1,7 @@
 """To Hugging Face: a MarianMTModel folder that `transformers` opens offline, with tokenisers and generation settings.
 
+Language models and masked models become GPT-2 and BERT (`to_gpt2_and_bert.py`).
+
 Marian is the paper's Transformer after Junczys-Dowmunt et al. (2018), the format of all models of OPUS-MT. It has
 normalisation after each sub-layer, sinusoids, heads of d_model / heads, and SentencePiece. A model that departs from
 this is refused.
@@ -19,7 +21,7 @@ from torch import Tensor
 
 from regard import models
 from regard.errors import ModelFolderError, SettingsError
-from regard.exchange import Exporter, hub_files, origin
+from regard.exchange import Exporter, hub_files, origin, to_gpt2_and_bert
 from regard.exchange.hub_card import hub_card
 from regard.exchange.marian_weights import to_marian
 from regard.exchange.parity import MOST_TOKENS, Peer, Said
@@ -47,6 +49,9 @@ def library() -> Any:
 
 def write(loaded: ModelFolder, out: Path, stored_as: str) -> None:
     """Into an empty folder: weights, tokeniser, settings, card, and what only Regard reads."""
+    if loaded.description.task in to_gpt2_and_bert.KINDS:
+        to_gpt2_and_bert.write(loaded, out, stored_as)
+        return
     settings, tokenisers = _refused_or_read(loaded)
     numbering = hub_files.padding_last(tokenisers)
     ours = models.tensors(loaded.model)
@@ -135,7 +140,7 @@ def said(folder: Path, loaded: ModelFolder, texts: Sequence[str]) -> list[Said]:
 
 def opened(folder: Path) -> tuple[Any, Any]:
     """The slow tokeniser and the model in float32, without a word on the terminal."""
-    with _quiet():
+    with quiet():
         tokenizer = library().AutoTokenizer.from_pretrained(folder, local_files_only=True)
         model = library().AutoModelForSeq2SeqLM.from_pretrained(folder, local_files_only=True, dtype=torch.float32)
     return tokenizer, model.eval()
@@ -145,7 +150,7 @@ def _compare_tokenisers(folder: Path, slow: Any, texts: Sequence[str], normal: S
     """The fast tokeniser, which normalises text itself, must give the ids of the slow one."""
     if not (folder / "tokenizer.json").exists():
         return
-    with _quiet():
+    with quiet():
         fast = library().PreTrainedTokenizerFast.from_pretrained(folder, local_files_only=True)
     for text, expected, found in zip(texts, slow(normal)["input_ids"], fast(list(texts))["input_ids"], strict=True):
         if expected != found:
@@ -157,7 +162,7 @@ def _compare_tokenisers(folder: Path, slow: Any, texts: Sequence[str], normal: S
 
 
 @contextmanager
-def _quiet() -> Iterator[None]:
+def quiet() -> Iterator[None]:
     """Without progress bars and recommendations."""
     logging = library().utils.logging
     shown, level = logging.is_progress_bar_enabled(), logging.get_verbosity()
@@ -173,4 +178,5 @@ def _quiet() -> Iterator[None]:
                 logging.enable_progress_bar()
 
 
-EXPORT = Exporter(write, QUANTIZATIONS, Peer("transformers", _version, "exchange", said))
+PEER = Peer("transformers", _version, "exchange", said, dict.fromkeys(to_gpt2_and_bert.KINDS, to_gpt2_and_bert.check))
+EXPORT = Exporter(write, QUANTIZATIONS, PEER)

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from regard import exchange, modelfolder, shipped
 from regard.errors import ModelFolderError, SettingsError
-from regard.modelfolder import DESCRIPTION, FORMAT, WEIGHTS, Description, ModelFolder, Stored
-from regard.models.parts.transformer_settings import TransformerSettings
+from regard.modelfolder import DEFAULT_TASK, DESCRIPTION, FORMAT, WEIGHTS, Description, ModelFolder, Stored
+from regard.settings import Settings
 from regard.version import __version__
 
 if TYPE_CHECKING:
@@ -27,9 +27,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Imported:
-    """A Transformer that was read from another program's folder."""
+    """A model that was read from another program's folder."""
 
-    settings: TransformerSettings
+    settings: Settings
     weights: Mapping[str, Tensor]
     tokeniser: Mapping[str, bytes]
     weights_file: Path
@@ -38,6 +38,8 @@ class Imported:
     training: Mapping[str, Any] = field(default_factory=dict)
     scores: Mapping[str, Any] = field(default_factory=dict)
     card: str = ""
+    architecture: str = "transformer"
+    task: str = DEFAULT_TASK
 
 
 class Importer(NamedTuple):
@@ -71,7 +73,7 @@ def opened(model: str | Path, *, device: torch.device | str = "cpu") -> ModelFol
     from regard import storage
 
     found = _read(Path(model))
-    built = storage.filled("transformer", found.settings, found.weights, found.weights_file)
+    built = storage.filled(found.architecture, found.settings, found.weights, found.weights_file)
     tokeniser = dict(found.tokeniser)
     stored = {
         name: Stored(bytes=len(content), sha256=sha256(content).hexdigest()) for name, content in tokeniser.items()
@@ -81,11 +83,12 @@ def opened(model: str | Path, *, device: torch.device | str = "cpu") -> ModelFol
     description = Description(
         format=FORMAT,
         regard=__version__,
-        architecture="transformer",
+        architecture=found.architecture,
         settings=found.settings.table(),
         languages=dict(found.languages),
         training=dict(found.training),
         scores=dict(found.scores),
+        task=found.task,
         files=stored,
     )
     return ModelFolder(built.to(device).eval(), description, tokeniser, found.card)
@@ -98,13 +101,14 @@ def import_model(folder: Path, out: Path, *, source: str | None = None, target: 
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
         raise SettingsError(f"{out}: this path already exists.\n  Regard overwrites nothing: choose a new folder.")
     found = _read(folder)
-    built = storage.filled("transformer", found.settings, found.weights, found.weights_file)
+    built = storage.filled(found.architecture, found.settings, found.weights, found.weights_file)
     given = {side: code for side, code in (("source", source), ("target", target)) if code}
     modelfolder.save(
         out,
         built,
-        architecture="transformer",
+        architecture=found.architecture,
         settings=found.settings,
+        task=found.task,
         languages={**found.languages, **given},
         training=found.training,
         scores=found.scores,

@@ -10,10 +10,10 @@ int8, may differ more, and in some of the probes.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from random import Random
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import torch
 
@@ -53,6 +53,13 @@ class Said(NamedTuple):
     text: str | None = None  # None: the program gives tokens, but no text
 
 
+class Check(Protocol):
+    """Compares the written folder of a model that does not translate with its origin."""
+
+    def __call__(self, folder: Path, loaded: ModelFolder, *, program: str, exact: bool) -> Verdict:
+        """An error where they differ."""
+
+
 class Peer(NamedTuple):
     """The program that an export is written for."""
 
@@ -60,6 +67,7 @@ class Peer(NamedTuple):
     version: Callable[[], str | None]  # None: it is not installed
     extra: str  # of Regard, that installs it
     translate: Callable[[Path, ModelFolder, Sequence[str]], list[Said]]  # the written folder, its origin, texts
+    others: Mapping[str, Check] = {}
 
 
 class Verdict(NamedTuple):
@@ -71,14 +79,15 @@ class Verdict(NamedTuple):
     ties: int = 0  # different, where the model finds two tokens about equally probable
     rounded: bool = False  # whether weights are stored in fewer bits than they have
     unchecked: str = ""  # why
+    what: str = "greedy translation"  # what was compared
 
     def sentence(self) -> str:
         """For people: the card has it, and the command prints it."""
         if self.unchecked:
             return f"Not checked with {self.program}: {self.unchecked}."
         told = (
-            f"Checked with {self.program}: {self.equal} of {self.probes} probe sentences have the same greedy "
-            "translation as in Regard."
+            f"Checked with {self.program}: {self.equal} of {self.probes} probe sentences have the same {self.what} "
+            "as in Regard."
         )
         if self.equal == self.probes:
             return told
@@ -95,12 +104,19 @@ def check(peer: Peer, folder: Path, loaded: ModelFolder, *, stored_as: str, unch
     if version is None:
         missing = f"it is not installed (pip install 'regard[{peer.extra}]')" if peer.extra else "it is not installed"
         return Verdict(name, unchecked=missing)
+    if loaded.description.task in peer.others:
+        return peer.others[loaded.description.task](folder, loaded, program=name, exact=stored_as == _EXACT)
     if not (loaded.tokeniser and tasks.task(loaded.description.task).translates):
         return Verdict(name, unchecked="the model does not translate text")
     tokenisers = Tokenisers.from_files(loaded.tokeniser)
     texts = probes(tokenisers)
     found = peer.translate(folder, loaded, texts)
     return compared(loaded, tokenisers, texts, found, program=name, exact=stored_as == _EXACT)
+
+
+def sentences() -> tuple[str, ...]:
+    """Those with what tokenisers stumble over."""
+    return _SENTENCES
 
 
 def probes(tokenisers: Tokenisers) -> list[str]:

@@ -32,6 +32,14 @@ class Alignment(NamedTuple):
     weight: float
 
 
+class Picture(NamedTuple):
+    """An image that was read as patches."""
+
+    grid: tuple[int, int]  # patches below each other, and beside each other
+    size: tuple[int, int, int]  # height, width, channels
+    pixels: bytes  # row by row, from 0 to 255
+
+
 @dataclass(frozen=True, kw_only=True)
 class Attention:
     """One sentence, its translation, and every attention between them, exactly as used."""
@@ -47,6 +55,8 @@ class Attention:
     model: str = ""  # what it is called
     languages: Mapping[str, str]
     only_read: bool = False  # one text that was read, and not translated
+    vectors: bool = False  # the source is vectors, not text
+    picture: Picture | None = None  # the image that these vectors are patches of
 
     def kinds(self) -> list[str]:
         """The kinds of attention that there are."""
@@ -86,10 +96,11 @@ class Attention:
     def alignment(self) -> list[Alignment]:
         """The source word behind each generated word, by the mean of all heads that look at the source in one layer.
 
-        It is the layer that is most decided. The end of the source is left aside: heads rest there.
+        It is the layer that is most decided. The end of the source is left aside: heads rest there. Vectors are no
+        words, so they have no alignment.
         """
         layers = [name for name in self.lookups if name.kind == SOURCE_KIND]
-        if not layers or len(self.source.words) < 2:
+        if not layers or len(self.source.words) < 2 or self.vectors:
             return []
         means = [self.weights(name, words=True).mean(dim=0)[:, :-1] for name in layers]  # [said words, source words]
         weights = max(means, key=lambda mean: float(mean.amax(dim=-1).mean()))

@@ -6,26 +6,34 @@ The HTML below holds what stands still; `script/` what moves, and the numbers co
 
 from __future__ import annotations
 
+import base64
 import json
 from html import escape
 from importlib.resources import files
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from regard.insight.attention import Attention
+from regard.insight.attention import Attention, Picture
 from regard.insight.encoding import encoded
 from regard.models.parts.observation import Head
 from regard.pages.document import document, section
 from regard.text.files import replacing
 
 LARGEST = 6_000_000  # bytes; what is only for the eye is left out of pages that would be larger
-_SCRIPTS = ("numbers.js", "drawing.js", "map.js", "large.js", "lookup.js", "start.js")
+_SCRIPTS = ("numbers.js", "drawing.js", "map.js", "large.js", "lookup.js", "picture.js", "start.js")
 
 KINDS = {
     "encoder": ("Encoder self-attention: source to source", "encoder"),
     "decoder": ("Decoder self-attention: translation to translation", "decoder"),
     "decoder-source": ("Encoder-decoder attention: translation to source", "decoder-source"),
 }
+
+_OF_VECTORS = {
+    "encoder": "Self-attention: each {unit} to all {units}",
+    "decoder": "Decoder self-attention: text to text",
+    "decoder-source": "Encoder-decoder attention: text to {units}",
+}
+_UNITS = {True: ("patch", "patches"), False: ("vector", "vectors")}  # whether there is a picture
 
 _WHAT = {False: "translation", True: "text"}
 _ONLY_READ = {
@@ -37,6 +45,13 @@ _ALIGNMENT = """
 <p>Under each word of the translation stands the source word with the most attention. The fainter the word, the lower
 its weight. Choose a word to see all its weights.</p>
 <ol class="gloss" id="gloss"></ol>
+"""
+
+_PICTURE = """
+<p>The colour over each patch is its weight in the head and for the query that are chosen below, or the mean over all
+queries. Choose a patch to make it the query.</p>
+<figure class="large"><canvas id="picture" class="picture" tabindex="0" role="img"></canvas>
+<p class="told" id="picture-told" role="status"></p></figure>
 """
 
 _MAP = """
@@ -116,6 +131,8 @@ def page(attention: Attention, *, first: First | None = None) -> str:
     sections = [section("map-heading", "All heads", _MAP)]
     if attention.alignment():
         sections.insert(0, section("alignment", "Word alignment", _ALIGNMENT))
+    if attention.picture:
+        sections.insert(0, section("picture-heading", "The image", _PICTURE))
     sections += [
         section("large", "One head", _LARGE),
         section("lookup-heading", "How a head computes its weights", _LOOKUP),
@@ -147,7 +164,16 @@ def _header(attention: Attention) -> str:
 
 
 def _title(attention: Attention, kind: str) -> str:
+    if attention.vectors:
+        unit, units = _UNITS[attention.picture is not None]
+        return _OF_VECTORS[kind].format(unit=unit, units=units)
     return _ONLY_READ[kind] if attention.only_read else KINDS[kind][0]
+
+
+def _picture(picture: Picture) -> dict[str, Any]:
+    """What the page draws."""
+    pixels = base64.b64encode(picture.pixels).decode("ascii")
+    return {"grid": picture.grid, "size": picture.size, "pixels": pixels}
 
 
 def _quoted(text: str, language: str) -> str:
@@ -170,6 +196,8 @@ def _numbers(attention: Attention, first: First | None, *, strips: bool) -> str:
     table = {
         "first": {**first.head._asdict(), "piece": first.piece} if first else None,
         "languages": attention.languages,
+        "units": _UNITS[attention.picture is not None] if attention.vectors else None,
+        "picture": _picture(attention.picture) if attention.picture else None,
         "tokens": {side: getattr(attention, side).table() for side in ("source", "said", "read")},
         "kinds": [{"kind": kind, "title": _title(attention, kind)} for kind in attention.kinds()],
         "off": [str(head) for head in attention.off],

@@ -142,7 +142,7 @@ def _sums(name: AttentionName, weights: Tensor, batch: Batch, marks: dict[str, T
 
 def _marks(numbers: Sequence[int], batch: Batch, sample: Sample) -> dict[str, Tensor]:
     """[B, S] where the keys are punctuation, on either side, and where the source ends."""
-    marks = {name: torch.zeros(rows.tokens.shape) for name, rows in batch.streams.items()}
+    marks = {name: torch.zeros(rows.segments.shape) for name, rows in batch.streams.items()}
     marks["end"] = torch.zeros_like(marks["source"])
     for row, number in enumerate(numbers):
         source = sample.tokenisers.source.pieces(sample.source_ids[number])

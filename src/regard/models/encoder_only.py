@@ -19,8 +19,10 @@ from torch.nn import functional as F
 from regard.models.parts.descendants import Below, SingleStackSettings, UnscaledEmbedding, set_epsilon
 from regard.models.parts.linear import projection
 from regard.models.parts.transformer_settings import longest_sentence
+from regard.models.parts.vectors import VectorMap
 from regard.models.protocols import Architecture, AttentionName, Batch, Rows
 from regard.models.transformer import ACTIVATIONS, Embedding, Encoder, MultiHeadAttention, OwnSentence, positions_of
+from regard.vectors.shape import VectorShape
 
 
 class EncoderOnlySettings(SingleStackSettings):
@@ -28,12 +30,15 @@ class EncoderOnlySettings(SingleStackSettings):
 
     labels: Annotated[tuple[str, ...], Field(strict=False)] = ()  # names of classes or tags; none: a masked model
     pooling: Literal["none", "mean", "first"] = "none"  # what a text's label is read from; none: each position's own
+    vectors: VectorShape | None = None  # vectors in place of tokens, which a linear map reads
     head_transform: bool = True  # BERT's linear map, activation and norm before the logits of a masked model
 
     @model_validator(mode="after")
     def _labels_fit(self) -> Self:
         if len(set(self.labels)) < len(self.labels):
             raise ValueError("labels: two labels have the same name.")
+        if self.vectors is not None and not self.labels:
+            raise ValueError("vectors: a model of vectors needs labels, since it has no vocabulary.")
         return self
 
 
@@ -63,7 +68,7 @@ class EncoderOnly(nn.Module):
 
     def states(self, batch: Batch) -> Tensor:
         """[B, T, D] what the labels are read from."""
-        text = batch.streams["text"]
+        (text,) = batch.streams.values()
         x = self.read(text)
         if self.settings.pooling == "mean":
             x = mean_of_sentence(x, text)
@@ -89,6 +94,8 @@ def mean_of_sentence(x: Tensor, text: Rows) -> Tensor:
 
 
 def _embedding(settings: EncoderOnlySettings) -> nn.Module:
+    if settings.vectors is not None:
+        return VectorMap(settings.vectors, settings.d_model)
     kind = Embedding if settings.scaled_embeddings else UnscaledEmbedding
     return kind(settings.vocabulary, settings.d_model)
 

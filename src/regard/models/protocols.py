@@ -30,7 +30,7 @@ class Rows(Protocol):
 
     @property
     def tokens(self) -> Tensor:
-        """[B, T] ids of the vocabulary."""
+        """[B, T] ids of the vocabulary, or [B, T, F] vectors."""
 
     @property
     def segments(self) -> Tensor:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import NamedTuple, cast
+from typing import Any, NamedTuple, cast
 
 import torch
 from torch import Tensor, nn
@@ -22,6 +22,7 @@ from regard.models.parts.cache import DecoderState
 from regard.models.parts.linear import projection
 from regard.models.parts.positions import LearnedPositions, NoPositions, NoRotation, Rotation
 from regard.models.parts.transformer_settings import StackSettings, TransformerSettings, longest_sentence
+from regard.models.parts.vectors import VectorMap
 from regard.models.parts.vocabularies import with_separate_vocabularies
 from regard.models.protocols import Architecture, AttentionName, Batch, Lookup, Observer, Rows, Sight
 
@@ -39,8 +40,8 @@ class Transformer(nn.Module):
     def __init__(self, settings: TransformerSettings) -> None:
         super().__init__()
         self.settings, width, tied = settings, settings.d_model, settings.tied_embeddings
-        self.source_embedding = Embedding(settings.source_vocabulary, width)
-        same = tied in ("all", "source-target")
+        self.source_embedding = source_embedding(settings)
+        same = tied in ("all", "source-target") and settings.source_vectors is None
         self.target_embedding = self.source_embedding if same else Embedding(settings.target_vocabulary, width)
         self.source_positions, self.target_positions = positions_of(settings), positions_of(settings)
         self.dropout = nn.Dropout(settings.dropout)
@@ -318,6 +319,13 @@ class Embedding(nn.Module):
     def logits(self, x: Tensor, bias: Tensor | None = None) -> Tensor:
         """[..., D] -> [..., V]."""
         return F.linear(x, self.weight, bias)
+
+
+def source_embedding(settings: TransformerSettings) -> Any:
+    """What reads the source: an embedding, or a linear map where the source is vectors."""
+    if settings.source_vectors is not None:
+        return VectorMap(settings.source_vectors, settings.d_model)
+    return Embedding(settings.source_vocabulary, settings.d_model)
 
 
 class Sinusoids(nn.Module):

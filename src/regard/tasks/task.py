@@ -29,7 +29,9 @@ class Task:
     opens_as: str | None  # the class of the object that `regard.load` gives, as `room.file.Class`; None: see `instead`
     instead: str = ""  # what to do with a model that does not open
     unit: str = "texts"  # what examples are called
-    labels_in_data: bool = False  # whether the size of a model depends on labels that only the data know
+    labels_in_data: bool = False  # whether the size of a model depends on labels or vectors that only the data know
+
+    vectors: str = ""  # the setting of a model for the shape of its vectors; empty: it reads tokens
 
     @property
     def translates(self) -> bool:
@@ -49,7 +51,8 @@ def shifted(rows: Rows, begin: int) -> tuple[Rows, Tensor]:
 
 
 def labelled_batch(streams: dict[str, Rows], *, begin: int, tokens: int, key: Key = ()) -> Batch:  # noqa: ARG001
-    """A batch of texts whose stored labels stand beside their tokens, from 1; 0: this token has none."""
-    text, labels = streams["text"], streams["labels"]
-    labelled = (labels.tokens != 0) & (text.segments != 0)
-    return Batch({"text": text}, (labels.tokens - 1).clamp(min=0), labelled, 0)
+    """A batch of examples whose stored labels stand beside their tokens, from 1; 0: this token has none."""
+    labels = streams["labels"]
+    ((name, rows),) = ((name, rows) for name, rows in streams.items() if name != "labels")
+    labelled = (labels.tokens != 0) & (rows.segments != 0)
+    return Batch({name: rows}, (labels.tokens - 1).clamp(min=0), labelled, 0)

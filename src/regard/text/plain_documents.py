@@ -35,6 +35,11 @@ def text_files(names: Sequence[str | Path]) -> list[Path]:
             if not inside:
                 raise CorpusError(f"{path}: this folder contains no .txt files.\n  Give the files themselves.")
             found += inside
+        elif path.suffix.lower() == ".npz":
+            raise CorpusError(
+                f"{path}: this is a file of arrays, not of text.\n"
+                "  Train on vectors or images with --task recognition (labels) or --task transcription (texts)."
+            )
         elif path.is_file():
             found.append(path)
         else:

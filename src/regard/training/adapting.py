@@ -34,6 +34,13 @@ def own_tables(name: str, given: Tables, *, task: str = modelfolder.DEFAULT_TASK
             f"{description.architecture} model, but the task {task!r} needs a {wanted} model.\n"
             "  Start from another model, or train without --from."
         )
+    vectors = tasks.task(task).vectors
+    if tasks.task(description.task).vectors != vectors:
+        raise SettingsError(
+            f"--from {name}: this model was trained for the task {description.task!r}, and the task {task!r} reads "
+            f"{'vectors' if vectors else 'text'}, which it does not.\n"
+            "  Start from another model, or train without --from."
+        )
     own = {"architecture": description.architecture, **_settings(description, {}).table()}
     sizes = models.architecture(description.architecture).vocabularies.values()
     others = _OF_A_TASK if description.task != task else ()

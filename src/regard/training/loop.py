@@ -96,8 +96,13 @@ class Trainer:
     def run(self, validate: Validate) -> bool:
         """Trains; True at the end or where it `wants_restart`, False where it was stopped before."""
         if self.device.type == "cuda":
-            longest, streams = self.loader.corpus.longest, self.loader.task.streams
-            self.optimisation.try_shapes(self.loader.shapes(), longest=longest, streams=streams)
+            corpus = self.loader.corpus
+            self.optimisation.try_shapes(
+                self.loader.shapes(),
+                longest=corpus.longest,
+                streams=self.loader.task.streams,
+                features=corpus.features,
+            )
         self._agreed = self._agree_at_the_start()
         ended = None
         while ended is None:

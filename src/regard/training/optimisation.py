@@ -144,20 +144,30 @@ class Optimisation:
         self.adam.zero_grad()
         return update
 
-    def try_shapes(self, shapes: Mapping[int, int], *, longest: int, streams: Iterable[str]) -> None:
+    def try_shapes(
+        self,
+        shapes: Mapping[int, int],
+        *,
+        longest: int,
+        streams: Iterable[str],
+        features: Mapping[str, int] | None = None,
+    ) -> None:
         """Runs a full batch of every shape, rows by their length, the longest first: memory runs out now or never.
 
-        `longest` is the number of tokens of the corpus's longest sentence.
+        `longest` is the number of tokens of the corpus's longest sentence. `features` are the streams of vectors, and
+        the size of these.
         """
         for length, rows in sorted(shapes.items(), reverse=True):
             ones, places = torch.ones(rows, length, dtype=torch.long), torch.arange(length)
             segments, positions = (
                 numbers.expand_as(ones).clone() for numbers in (places // longest + 1, places % longest)
             )
-            side = Rows(ones, segments, positions)
+            sides = dict.fromkeys(streams, Rows(ones, segments, positions))
+            for name, width in (features or {}).items():
+                sides[name] = sides[name]._replace(tokens=torch.ones(rows, length, width))
             self._seed(0)
             everywhere = torch.ones_like(ones, dtype=torch.bool)
-            self._compiled_or_plain(Batch(dict.fromkeys(streams, side), ones, everywhere, ones.numel()))
+            self._compiled_or_plain(Batch(sides, ones, everywhere, ones.numel()))
             self.adam.zero_grad()
 
     def moments(self) -> dict[str, Tensor]:

@@ -39,6 +39,8 @@ class DataSettings(Settings):
     valid: str | None = None  # without one, examples are held out
     documents: How = "auto"  # how plain text is divided into documents
     whole_words: bool = False  # whether a masked model's words are masked as a whole
+    patch: PositiveInt | Annotated[tuple[PositiveInt, PositiveInt], Field(strict=False)] | None = None  # of images
+    colour: bool | None = None  # whether images are read in colour; by default, as the first one is
     format: str | None = None
     columns: Annotated[tuple[PositiveInt | str, PositiveInt | str], Field(strict=False)] | None = None
     encoding: str | None = None  # of text files; UTF-8 by default

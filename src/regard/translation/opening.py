@@ -46,7 +46,13 @@ def _member(folder: Path, device: Device) -> Readable:
         return member._replace(model=fast_form(member.model, "decoding"))
 
     if is_foreign(folder):
-        return fast()
+        other = fast()
+        if other.description.task != DEFAULT_TASK:
+            raise ModelFolderError(
+                f"{folder}: this model of another program does not translate.\n"
+                f"  To use it for the task {other.description.task!r}, import it: regard import {folder} OUT"
+            )
+        return other
     member = modelfolder.unopened(folder, fast)
     if member.description.task != DEFAULT_TASK:
         _refuse_unless_it_translates(folder, member.description.task)

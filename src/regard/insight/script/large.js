@@ -5,6 +5,7 @@ const ABOUT = {
   "decoder": ["While the decoder generates a word (ROWS), it attends to the words that it has generated (COLUMNS).", "attends to", "is attended to by"],
   "decoder-source": ["While the decoder generates a word (ROWS), it attends to the source words (COLUMNS).", "attends to", "is attended to by"],
 };
+const named = text => data.units ? text.replaceAll("source words", data.units[1]).replaceAll("source word", data.units[0]) : text;
 const stage = document.getElementById("stage"), told = document.getElementById("told");
 const shown = () => weightsOf(attentionOf(state.kind, state.layer), state.head, state.unit);
 const rowLabels = () => labelsOf(queriesOf(state.kind), state.unit);
@@ -17,7 +18,7 @@ function drawLarge() {
   const what = state.head < 0 ? `the mean of the heads of layer ${state.layer}` : `layer ${state.layer}, head ${state.head}`;
   document.getElementById("large-name").replaceChildren(element("code", {}, name), ` ${what}`);
   document.getElementById("large-about").textContent = off.has(name) ? "This head was switched off, so it has no weights."
-    : ABOUT[state.kind][0].replace("ROWS", state.view === "heat" ? "rows" : "left").replace("COLUMNS", state.view === "heat" ? "columns" : "right");
+    : named(ABOUT[state.kind][0]).replace("ROWS", state.view === "heat" ? "rows" : "left").replace("COLUMNS", state.view === "heat" ? "columns" : "right");
   stage.replaceChildren();
   stage.className = `stage ${state.view}`;
   (state.view === "heat" ? drawHeat : drawLines)();

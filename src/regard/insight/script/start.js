@@ -11,6 +11,7 @@ function choose({ kind, layer, head }) {
   markMap();
   drawLarge();
   drawLookup();
+  drawPicture();
 }
 
 /** The word or piece in this row is looked up. */
@@ -19,6 +20,7 @@ function ask(row) {
   Object.assign(state, { row, query: state.unit === "words" ? tokens.word_of.indexOf(row) : row });
   chooser.value = state.query;
   drawLookup();
+  drawPicture();
 }
 
 /** A word that is worth a look: after the first few, and the one that is most decided in the head that is shown. */
@@ -68,6 +70,7 @@ function paintAll() {
   paint(document.getElementById("scale"), 64, 1, Float32Array.from({ length: 64 }, (_, i) => i / 63), shade);
   drawLarge();
   drawLookup();
+  drawPicture();
 }
 
 for (const name of ["view", "unit", "step"])
@@ -75,11 +78,13 @@ for (const name of ["view", "unit", "step"])
     state[name] = name === "step" ? Number(event.target.value) : event.target.value;
     if (name === "unit" && state.row !== null) state.row = rowOfQuery();
     if (name === "step") drawLookup(); else drawLarge();
+    if (name === "unit") drawPicture();
   });
 chooser.addEventListener("change", () => {
   state.query = Number(chooser.value);
   state.row = rowOfQuery();
   drawLookup();
+  drawPicture();
   drawLarge();
 });
 document.getElementById("numbers").addEventListener("toggle", event => { if (event.target.open) drawTable(); });

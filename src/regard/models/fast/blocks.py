@@ -116,7 +116,7 @@ class RealTokens:
     """The real tokens of a batch's streams as lists, row by row, and its sentences in blocks."""
 
     def __init__(self, streams: Mapping[str, Rows], *, heads: int, dtype: torch.dtype) -> None:
-        self.shapes = {name: rows.tokens.shape for name, rows in streams.items()}
+        self.shapes = {name: rows.segments.shape for name, rows in streams.items()}
         self._sides, self._dtype = {name: _side(rows) for name, rows in streams.items()}, dtype
         sides = list(self._sides.values())
         assert len({len(side.lengths) for side in sides}) == 1, "a sentence is missing in one of the streams"

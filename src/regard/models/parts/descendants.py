@@ -66,10 +66,10 @@ class Below(nn.Module):
         self.dropout, self.token_dropout = nn.Dropout(settings.dropout), settings.token_dropout
 
     def forward(self, tokens: Tensor, positions: Tensor) -> Tensor:
-        """[B, T] twice -> [B, T, D]."""
+        """[B, T] ids or [B, T, F] vectors, and [B, T] -> [B, T, D]."""
         x = self.embedding(tokens)
         if self.token_dropout and self.training:
-            x = x * F.dropout(x.new_ones(*tokens.shape, 1), self.token_dropout)
+            x = x * F.dropout(x.new_ones(*positions.shape, 1), self.token_dropout)
         x = self.positions(x, positions)
         if self.segments is not None:
             x = x + self.segments[0]

@@ -8,6 +8,7 @@ from pydantic import Field, PositiveInt, model_validator
 
 from regard.models.parts.vocabularies import vocabularies_fit
 from regard.settings import Settings
+from regard.vectors.shape import VectorShape
 
 
 class StackSettings(Settings):
@@ -56,6 +57,7 @@ class TransformerSettings(StackSettings):
     decoder_layers: PositiveInt = 6  # N
     tied_embeddings: Literal["all", "target-output", "source-target", "none"] = "all"
     start: Literal["zero", "token"] = "zero"  # the decoder's input at the first position
+    source_vectors: VectorShape | None = None  # a source of vectors, which a linear map reads in place of an embedding
 
     @model_validator(mode="after")
     def _vocabularies_fit(self) -> Self:

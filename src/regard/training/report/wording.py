@@ -97,6 +97,28 @@ _WORDING = {
         sides=("sentence", "tags", "predicted"),
         limits=("It expects words to be separated as they are in its data, punctuation among them.", _DATA),
     ),
+    "recognition": Wording(
+        does="Classifies sequences of vectors, such as images.",
+        command="regard classify {model} FILE",
+        python='model.classify("FILE")',
+        units="examples",
+        tokens="labels",
+        samples="Sample labels",
+        about_samples=f"Held-out examples, classified by the finished model. {_SHOWN}",
+        sides=("example", "label", "predicted"),
+        limits=("It always gives one of its labels, also for an example that fits none.", _DATA),
+    ),
+    "transcription": Wording(
+        does="Reads sequences of vectors, such as images, as text.",
+        command="regard translate {model} FILE",
+        python='model.translate("FILE")',
+        units="examples",
+        tokens="target tokens",
+        samples="Sample texts",
+        about_samples=f"Held-out examples, read by the finished model. {_SHOWN}",
+        sides=("example", "text", "read"),
+        limits=("It reads only vectors or images of the size that it was trained on.", _DATA),
+    ),
 }
 
 

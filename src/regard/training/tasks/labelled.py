@@ -101,7 +101,8 @@ class LabelledText(Work):
                 f"{', '.join(recipe.data.files)}: there are too few {self.unit} to hold some out for validation.\n"
                 "  Give a validation file: --valid FILE"
             )
-        settings: dict[str, Any] = {"labels": labels, "pooling": self.pooling}
+        first = self.pooling == "mean" and recipe.model.get("pooling") == "first"
+        settings: dict[str, Any] = {"labels": labels, "pooling": "first" if first else self.pooling}
         return Corpora(rest, _texts(held, tokenisers.source, labels), told, tasks.task(self.task), settings)
 
     def validation(self, looking: Looking) -> Validation:
