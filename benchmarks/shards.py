@@ -1,25 +1,26 @@
 """A million lines in shards: 1, 2 and 4 processes, Ray, and twenty kills at random moments; the same bytes each time.
 
     python benchmarks/shards.py
-    python benchmarks/shards.py --lines 50000 --kills 5
+    python benchmarks/shards.py --lines 50000 --parts kills --kills 5
 
 The model is tiny and trained here in seconds on made-up words, the lines have one to five of these words, the search is
 greedy, and translations are not checked: so a million lines take minutes, and the shards, leases and files are a larger
 part of the work than with a real model. `--model` and `--text` measure a real one.
 
-Each process computes on one thread. More processes than cores show only that nothing is lost.
+Each process computes on one thread. More processes than cores show only that nothing is lost. Without --shards, other
+sentences share a batch, and CTranslate2 may round otherwise; where two words are nearly as likely, another one wins.
 """
 
 from __future__ import annotations
 
 import argparse
-import hashlib
 import os
 import random
 import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -71,7 +72,7 @@ class Job:
         self.folder, self.lines = folder, lines
         self.command = [sys.executable, "-m", "regard", "translate", model, str(text), "--beam-size", "1"]
         self.command += ["--device", "cpu", "--no-checks"]
-        self.expected = ""
+        self.expected: list[bytes] = []
         self._runs = 0
 
     def new(self) -> tuple[Path, list[str]]:
@@ -81,12 +82,14 @@ class Job:
         return out, [*self.command, "--out", str(out), "--shards", str(self.folder / f"shards-{self._runs}")]
 
     def row(self, what: str, seconds: float, out: Path) -> None:
-        found = hashlib.sha256(out.read_bytes()).hexdigest()
+        found = out.read_bytes().splitlines(keepends=True)
         self.expected = self.expected or found
-        same = "the same bytes" if found == self.expected else "OTHER BYTES"
+        other = sum(one != another for one, another in zip(found, self.expected, strict=True))
+        same = f"{other:,} other lines" if other else "the same bytes"
         print(f"| {what} | {seconds:.0f} | {self.lines / seconds:,.0f} | {same} |", flush=True)
-        assert found == self.expected
         out.unlink()
+        if other and "without" not in what:
+            sys.exit("The output differs from that of one process.")
 
 
 def together(command: list[str], count: int) -> float:
@@ -96,6 +99,12 @@ def together(command: list[str], count: int) -> float:
     codes = [process.wait() for process in started]
     assert codes == [0] * count, codes
     return time.monotonic() - began
+
+
+def undisturbed(job: Job, counts: Sequence[int]) -> None:
+    for count in counts:
+        out, command = job.new()
+        job.row(str(count), together(command, count), out)
 
 
 def killed(job: Job, kills: int, gap: float) -> None:
@@ -125,6 +134,7 @@ def main() -> None:
     parser.add_argument("--lines", type=int, default=1_000_000)
     parser.add_argument("--kills", type=int, default=20)
     parser.add_argument("--gap", type=float, default=2.5, help="mean seconds between two kills")
+    parser.add_argument("--parts", nargs="+", choices=("processes", "kills"), default=("processes", "kills"))
     parser.add_argument("--model", help="a model folder or the name of a shipped model")
     parser.add_argument("--text", type=Path, help="a text file; --lines is then ignored")
     asked = parser.parse_args()
@@ -135,15 +145,16 @@ def main() -> None:
         job = Job(folder, asked.model or str(made_model(folder)), text, lines)
         print(f"{lines:,} lines, {len(os.sched_getaffinity(0))} cores, one thread a process\n")
         print("| processes | seconds | lines/s | output |\n| --- | --- | --- | --- |", flush=True)
-        out, _ = job.new()
-        job.row("1, without --shards", together([*job.command, "--out", str(out)], 1), out)
-        for count in (1, 2, 4):
-            out, command = job.new()
-            job.row(str(count), together(command, count), out)
-        if find_spec("ray"):
-            out, command = job.new()
-            job.row("--ray local", together([*command, "--ray", "local"], 1), out)
-        killed(job, asked.kills, asked.gap)
+        if "processes" in asked.parts:
+            undisturbed(job, (1, 2, 4))
+            out, _ = job.new()
+            job.row("1, without --shards", together([*job.command, "--out", str(out)], 1), out)
+        if "kills" in asked.parts:
+            undisturbed(job, () if job.expected else (2,))
+            if find_spec("ray"):
+                out, command = job.new()
+                job.row("--ray local", together([*command, "--ray", "local"], 1), out)
+            killed(job, asked.kills, asked.gap)
 
 
 if __name__ == "__main__":

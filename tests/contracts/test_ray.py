@@ -12,6 +12,8 @@ from typing import Any
 
 import pytest
 
+from regard import SettingsError
+from regard.shards import over_ray
 from runs import environment
 from trained import sentence
 
@@ -58,12 +60,12 @@ def test_nodes_are_killed_and_the_output_has_the_bytes_of_an_undisturbed_run(
     (source / "page.html").write_text("<p>alto <b>gan</b></p>\n<p>esta</p>\n")
     (source / "broken.po").write_text('msgid "a\n')
     (source / "logo.bin").write_bytes(b"\0\1")
+    shards, out, cut = tmp_path / "shards", tmp_path / "out", ("--shard-lines", 100)
     alone = subprocess.run(
-        translating(trained_folder, source, "--out", tmp_path / "alone"),
+        translating(trained_folder, source, "--out", tmp_path / "alone", "--shards", tmp_path / "one", *cut),
         capture_output=True, text=True, env=os.environ | environment(tmp_path / "cache"), check=False, timeout=100,
     )  # fmt: skip
-    shards, out = tmp_path / "shards", tmp_path / "out"
-    ray = ("--shards", shards, "--shard-lines", 100, "--ray", cluster.address)
+    ray = ("--shards", shards, *cut, "--ray", cluster.address)
     with (tmp_path / "told").open("w") as told:
         started = subprocess.Popen(
             translating(trained_folder, source, "--out", out, *ray),
@@ -87,6 +89,12 @@ def test_nodes_are_killed_and_the_output_has_the_bytes_of_an_undisturbed_run(
         assert f"{source / 'lines.txt'}: {LINES:,} of {LINES:,} segments translated." in one
         assert "1 of 4 files could not be translated:" in one
         assert f"{source / 'broken.po'}:1: " in one
+
+
+def test_a_cluster_that_is_not_reachable_is_reported_at_once(tmp_path: Path) -> None:
+    told = r"--ray 127\.0\.0\.1:9: this Ray cluster cannot be reached: .*refused\n  Check the address"
+    with pytest.raises(SettingsError, match=told), over_ray.cluster("127.0.0.1:9", [tmp_path], "auto", None, print):
+        pass
 
 
 def files(folder: Path) -> dict[str, bytes]:

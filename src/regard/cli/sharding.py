@@ -94,7 +94,7 @@ def _team(opening: Opening, ray: str | None) -> Iterator[tuple[About, Work]]:
     if ray:
         from regard.shards import over_ray
 
-        with over_ray.cluster(ray, opening.models, opening.engine, opening.device) as team:
+        with over_ray.cluster(ray, opening.models, opening.engine, opening.device, _say) as team:
             yield team.about(), team.work
         return
     from regard.shards import working

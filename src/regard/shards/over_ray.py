@@ -8,9 +8,12 @@ or with its node, loses only its shard, which another one gets.
 from __future__ import annotations
 
 import logging
+import math
 import os
+import socket
+import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from importlib import import_module
 from importlib.util import find_spec
@@ -28,6 +31,8 @@ from regard.shards.working import Failed, How, Missing, Progress, Task, task, tr
 
 LOCAL = "local"
 
+_ANSWERS = 5.0  # seconds in which a cluster must
+_PATIENCE = 30.0  # seconds for the first actor to open its model, before a message
 _ATTEMPTS = 5  # deaths of actors that one shard may cost, and that starting actors may cost in a row
 
 
@@ -86,7 +91,9 @@ def unpacked(model: Packed) -> Path:
 
 
 @contextmanager
-def cluster(address: str, models: Sequence[Path], engine: str, device: str | None) -> Iterator[Team]:
+def cluster(
+    address: str, models: Sequence[Path], engine: str, device: str | None, say: Callable[[str], None]
+) -> Iterator[Team]:
     """The actors on a Ray cluster; `local` starts one on this machine and ends it afterwards."""
     if find_spec("ray") is None:
         raise SettingsError('--ray: Ray is not installed.\n  Install it with: pip install "regard[ray]"')
@@ -94,17 +101,25 @@ def cluster(address: str, models: Sequence[Path], engine: str, device: str | Non
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     more: dict[str, Any] = {"include_dashboard": False} if address == LOCAL else {}
     try:
+        _knock(address)
         ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR, **more)
-    except (ConnectionError, ValueError, RuntimeError) as error:
+    except (ImportError, OSError, ValueError, RuntimeError) as error:
         told = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise SettingsError(
             f"--ray {address}: this Ray cluster cannot be reached: {told}\n"
             "  Check the address, or start a cluster on this machine with --ray local."
         ) from None
     try:
-        yield Team([shipped.find(model) for model in models], engine, device)
+        yield Team([shipped.find(model) for model in models], engine, device, say)
     finally:
         ray.shutdown()
+
+
+def _knock(address: str) -> None:
+    """Fails at once where nothing listens; Ray itself would try for minutes."""
+    host, _, port = address.rpartition(":")
+    if port.isdigit() and "://" not in address:
+        socket.create_connection((host.strip("[]"), int(port)), timeout=_ANSWERS).close()
 
 
 class _Actor(NamedTuple):
@@ -118,11 +133,11 @@ class _Actor(NamedTuple):
 class Team:
     """As many actors as the cluster has GPUs, or else CPUs. Nodes may come and go."""
 
-    def __init__(self, folders: Sequence[Path], engine: str, device: str | None) -> None:
+    def __init__(self, folders: Sequence[Path], engine: str, device: str | None, say: Callable[[str], None]) -> None:
         ray: Any = import_module("ray")
         self._ray = ray
         self._models = ray.put([packed(folder) for folder in folders])
-        self._engine, self._device = engine, device
+        self._engine, self._device, self._say = engine, device, say
         self._busy: dict[Any, _Actor] = {}  # by the answer that is awaited
         self._idle: list[_Actor] = []
         self._about: About | None = None
@@ -135,9 +150,13 @@ class Team:
 
     def about(self) -> About:
         """What all actors have in common, as soon as the first is ready."""
+        patience = time.monotonic() + _PATIENCE
         while self._about is None:
             self._grow(1)
             self._answers()
+            if time.monotonic() > patience:
+                self._say("Waiting for a free GPU or CPU of the Ray cluster.")
+                patience = math.inf
         return self._about
 
     def work(

@@ -34,7 +34,7 @@ class Bucket:
         self.flat = torch.zeros(
             sum(weight.numel() for weight in weights), dtype=weights[0].dtype, device=weights[0].device
         )
-        parts = self.flat.split([weight.numel() for weight in weights])
+        parts = torch.split(self.flat, [weight.numel() for weight in weights])
         self.places = {weight: part.view_as(weight) for weight, part in zip(weights, parts, strict=True)}
         self.gathered: set[nn.Parameter] = set()
         self.begun = False  # the sum
@@ -77,7 +77,7 @@ class Reduction:
         self._open = self._last = False
         self._told, self._events = Exchange(), list[tuple[torch.cuda.Event, torch.cuda.Event]]()
         for weight in weights:
-            weight.register_post_accumulate_grad_hook(self._gather)
+            weight.register_post_accumulate_grad_hook(self._gather)  # type: ignore[no-untyped-call]
 
     def begin(self) -> None:
         """The backward passes of a step follow."""
@@ -110,7 +110,7 @@ class Reduction:
         flat = torch.cat([final.flat, *(tensor.flatten() for tensor in more)])
         self._works.append(distributed.all_reduce(flat, async_op=True))
         self._wait(flat)
-        summed, *rest = flat.split([final.flat.numel(), *sizes])
+        summed, *rest = torch.split(flat, [final.flat.numel(), *sizes])
         final.flat.copy_(summed)
         for weight, bucket in self._bucket.items():
             weight.grad = bucket.places[weight]
@@ -147,7 +147,7 @@ class Reduction:
     def _wait(self, flat: Tensor) -> None:
         """Waits for the sums. A GPU waits for itself, and two events in its stream measure how long."""
         began = time.monotonic()
-        events = [torch.cuda.Event(enable_timing=True) for _ in range(2)] if flat.is_cuda else []
+        events = [torch.cuda.Event(enable_timing=True) for _ in range(2 * flat.is_cuda)]  # type: ignore[no-untyped-call]
         if events:
             events[0].record()
         for work in self._works:
