@@ -1,14 +1,18 @@
 """A million lines in shards: 1, 2 and 4 processes, Ray, and twenty kills at random moments; the same bytes each time.
 
     python benchmarks/shards.py
-    python benchmarks/shards.py --lines 50000 --parts kills --kills 5
+    python benchmarks/shards.py --folder made --processes 1 4
+    python benchmarks/shards.py --folder made --processes 2 --ray --kills 20
+
+`--folder` keeps the model, the text and the output, so that what is measured later must have the same bytes, too.
 
 The model is tiny and trained here in seconds on made-up words, the lines have one to five of these words, the search is
 greedy, and translations are not checked: so a million lines take minutes, and the shards, leases and files are a larger
 part of the work than with a real model. `--model` and `--text` measure a real one.
 
-Each process computes on one thread. More processes than cores show only that nothing is lost. Without --shards, other
-sentences share a batch, and CTranslate2 may round otherwise; where two words are nearly as likely, another one wins.
+Each process computes on one thread. More processes than cores show only that nothing is lost. Without --shards, equal
+lines are translated once in the whole file, not once in each shard, and other sentences share a batch, so CTranslate2
+may round otherwise: where two words are nearly as likely, another one wins.
 """
 
 from __future__ import annotations
@@ -16,12 +20,11 @@ from __future__ import annotations
 import argparse
 import os
 import random
+import shutil
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
-from importlib.util import find_spec
 from pathlib import Path
 
 import zstandard
@@ -47,6 +50,8 @@ def made_model(folder: Path) -> Path:
     pairs.write_text("".join(f"{' '.join(one)}\t{' '.join(one[::-1]).upper()}\n" for one in sentences(3000, 1)))
     sets = [part for name, value in TINY.items() for part in ("--set", f"{name}={value}")]
     out = folder / "model"
+    if out.exists():
+        return out
     told = ["--source", "xa", "--target", "xb", "--preset", "tiny", "--steps", "300", "--device", "cpu"]
     regard("train", pairs, "--out", out, *told, *sets)
     return out
@@ -72,24 +77,26 @@ class Job:
         self.folder, self.lines = folder, lines
         self.command = [sys.executable, "-m", "regard", "translate", model, str(text), "--beam-size", "1"]
         self.command += ["--device", "cpu", "--no-checks"]
-        self.expected: list[bytes] = []
+        self.expected = self.folder / "expected.txt"
         self._runs = 0
 
     def new(self) -> tuple[Path, list[str]]:
         """An output file, and the command that writes it by shards."""
         self._runs += 1
-        out = self.folder / f"out-{self._runs}.txt"
-        return out, [*self.command, "--out", str(out), "--shards", str(self.folder / f"shards-{self._runs}")]
+        out, shards = self.folder / f"out-{self._runs}.txt", self.folder / f"shards-{self._runs}"
+        shutil.rmtree(shards, ignore_errors=True)
+        return out, [*self.command, "--out", str(out), "--shards", str(shards)]
 
     def row(self, what: str, seconds: float, out: Path) -> None:
-        found = out.read_bytes().splitlines(keepends=True)
-        self.expected = self.expected or found
-        other = sum(one != another for one, another in zip(found, self.expected, strict=True))
+        if not self.expected.exists():
+            shutil.copy(out, self.expected)
+        found, expected = (path.read_bytes().splitlines(keepends=True) for path in (out, self.expected))
+        other = sum(one != another for one, another in zip(found, expected, strict=True))
         same = f"{other:,} other lines" if other else "the same bytes"
         print(f"| {what} | {seconds:.0f} | {self.lines / seconds:,.0f} | {same} |", flush=True)
         out.unlink()
         if other and "without" not in what:
-            sys.exit("The output differs from that of one process.")
+            sys.exit("The output differs from the first one.")
 
 
 def together(command: list[str], count: int) -> float:
@@ -99,12 +106,6 @@ def together(command: list[str], count: int) -> float:
     codes = [process.wait() for process in started]
     assert codes == [0] * count, codes
     return time.monotonic() - began
-
-
-def undisturbed(job: Job, counts: Sequence[int]) -> None:
-    for count in counts:
-        out, command = job.new()
-        job.row(str(count), together(command, count), out)
 
 
 def killed(job: Job, kills: int, gap: float) -> None:
@@ -134,27 +135,32 @@ def main() -> None:
     parser.add_argument("--lines", type=int, default=1_000_000)
     parser.add_argument("--kills", type=int, default=20)
     parser.add_argument("--gap", type=float, default=2.5, help="mean seconds between two kills")
-    parser.add_argument("--parts", nargs="+", choices=("processes", "kills"), default=("processes", "kills"))
+    parser.add_argument("--processes", type=int, nargs="*", default=[1, 2, 4])
+    parser.add_argument("--ray", action="store_true", help="also by --ray local")
+    parser.add_argument("--without", action="store_true", help="also by one process without --shards")
+    parser.add_argument("--folder", type=Path, help="a folder to keep instead of a temporary one")
     parser.add_argument("--model", help="a model folder or the name of a shipped model")
     parser.add_argument("--text", type=Path, help="a text file; --lines is then ignored")
     asked = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="shards-") as made:
-        folder = Path(made)
+        folder = asked.folder or Path(made)
+        folder.mkdir(exist_ok=True)
         text = asked.text or made_text(folder, asked.lines)
         lines = asked.lines if not asked.text else sum(1 for _ in asked.text.open("rb"))
         job = Job(folder, asked.model or str(made_model(folder)), text, lines)
         print(f"{lines:,} lines, {len(os.sched_getaffinity(0))} cores, one thread a process\n")
         print("| processes | seconds | lines/s | output |\n| --- | --- | --- | --- |", flush=True)
-        if "processes" in asked.parts:
-            undisturbed(job, (1, 2, 4))
+        for count in asked.processes:
+            out, command = job.new()
+            job.row(str(count), together(command, count), out)
+        if asked.ray:
+            out, command = job.new()
+            job.row("--ray local", together([*command, "--ray", "local"], 1), out)
+        if asked.kills:
+            killed(job, asked.kills, asked.gap)
+        if asked.without:
             out, _ = job.new()
             job.row("1, without --shards", together([*job.command, "--out", str(out)], 1), out)
-        if "kills" in asked.parts:
-            undisturbed(job, () if job.expected else (2,))
-            if find_spec("ray"):
-                out, command = job.new()
-                job.row("--ray local", together([*command, "--ray", "local"], 1), out)
-            killed(job, asked.kills, asked.gap)
 
 
 if __name__ == "__main__":

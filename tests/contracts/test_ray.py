@@ -32,7 +32,8 @@ ROOM = {"object_store_memory": 100 * 2**20, "include_dashboard": False}
 def nodes(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Any]:
     """A cluster of a node without processors, which the driver needs, and two with one each."""
     monkeypatch.setenv("RAY_USAGE_STATS_ENABLED", "0")
-    monkeypatch.setenv("RAY_ENABLE_UV_RUN_RUNTIME_ENV", "0")
+    for name, value in {"period_ms": 300, "failure_threshold": 3, "initial_delay_ms": 1000}.items():
+        monkeypatch.setenv(f"RAY_health_check_{name}", str(value))  # a node that dies is noticed sooner
     monkeypatch.setenv("REGARD_CACHE", str(tmp_path / "cache"))
     monkeypatch.setenv("OMP_NUM_THREADS", "1")
     from ray.cluster_utils import Cluster

@@ -146,11 +146,11 @@ def _exchanged(summary: Summary) -> list[tuple[str, str, str]]:
     sizes, waits = (
         [value for _, value in series(summary.events, "stepped", name).points] for name in ("exchanged", "waited")
     )
-    if not any(sizes) or not summary.steps:
+    if not any(sizes) or not waits:
         return []
-    waited, step = median(waits), summary.seconds / summary.steps
-    share = f"{figures.percent(waited, step)} of the time" if step > 0 else ""
-    return [(figures.size(median(sizes)), "summed over processes a step", f"{1000 * waited:.3g} ms waited, {share}")]
+    share = figures.percent(median(waits) * summary.steps, summary.seconds)
+    waited = f"{1000 * median(waits):.3g} ms waited" + (f", {share} of the time" if share else "")
+    return [(figures.size(median(sizes)), "summed over processes a step", waited)]
 
 
 def _short(number: int) -> str:
