@@ -38,5 +38,5 @@ clean:
 	touch $@
 
 .venv/installed-dev: .venv/installed
-	$(BIN)/python -m pip install --quiet --editable '.[dev,documents,exchange,fast,onnx,serve]'
+	$(BIN)/python -m pip install --quiet --editable '.[dev,documents,exchange,fast,onnx,ray,serve]'
 	touch $@

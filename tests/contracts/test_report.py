@@ -59,6 +59,13 @@ def test_the_report_shows_the_scores_of_both_models_with_their_signatures() -> N
         assert shown in text
 
 
+def test_the_report_of_several_processes_shows_what_a_step_exchanged_and_how_long_it_waited() -> None:
+    told: list[Event] = [stepped(step, exchanged=252_000_000, waited=0.03) for step in range(20, 1001, 20)]
+    page = report(summary(told)._replace(steps=1000, seconds=600.0))
+    assert "<strong>252 MB</strong> summed over processes a step<small>30 ms waited, 5.0 % of the time</small>" in page
+    assert "summed over processes" not in report(summary())
+
+
 def test_the_report_tells_what_became_of_the_data_in_words() -> None:
     text = Reader.of(report(summary())).text
     assert "28,400 of 28,920 sentence pairs were kept (98.2 %)." in text

@@ -53,6 +53,19 @@ def test_the_parameters_in_the_papers_map_are_those_of_the_presets() -> None:
         assert f"{sum(parameter.numel() for parameter in model.parameters()):,}" == count
 
 
+def test_the_tables_of_scaling_are_those_that_its_script_prints(capsys: pytest.CaptureFixture[str]) -> None:
+    spec = spec_from_file_location("scaling", ROOT / "benchmarks" / "scaling.py")
+    assert spec
+    assert spec.loader
+    script = module_from_spec(spec)
+    spec.loader.exec_module(script)
+    script.main()
+    printed, shown = capsys.readouterr().out, (ROOT / "docs" / "scaling.md").read_text()
+    tables = printed.strip().split("\n\n")
+    assert len(tables) == 5
+    assert [table for table in tables if table not in shown] == []
+
+
 def test_the_kinds_of_findings_in_the_documentation_are_those_of_the_program() -> None:
     from regard.text.bad_input import Problem
     from regard.text.cleaning import Reason

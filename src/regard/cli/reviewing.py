@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from regard.cli.output import print_json
-from regard.errors import TextError
+from regard.errors import RegardError, TextError
 
 if TYPE_CHECKING:
     from regard.text.memory import Match
@@ -103,3 +103,13 @@ def tell(report: Report, target: Path | None, *, as_json: bool) -> None:
         place = f"{report.path}, {part}, paragraph {line}" if part else f"{report.path}:{line}"
         what = "left unchanged, because no translation passed the checks."
         typer.echo(f"{place}: {what}", err=True)
+
+
+def tell_failures(failed: Sequence[RegardError], files: int) -> None:
+    """Tells which of so many files could not be translated, if any, and ends the command."""
+    if not failed:
+        return
+    typer.echo(f"{len(failed):,} of {files:,} files could not be translated:", err=True)
+    for error in failed:
+        typer.echo(f"{error}", err=True)
+    raise typer.Exit(1)

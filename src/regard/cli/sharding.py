@@ -11,7 +11,7 @@ import typer
 
 from regard.cli.bar import bar
 from regard.cli.jobs import STANDARD_INPUT, Job
-from regard.cli.reviewing import tell
+from regard.cli.reviewing import tell, tell_failures
 from regard.errors import SettingsError
 
 if TYPE_CHECKING:
@@ -21,10 +21,10 @@ if TYPE_CHECKING:
     from regard.shards.folder import ShardFolder, Source
     from regard.shards.leases import Leases
     from regard.shards.plan import Plan
-    from regard.shards.working import How, Progress
+    from regard.shards.working import Failed, How, Progress
     from regard.text.documents import SegmentState
 
-    Work = Callable[[ShardFolder, Plan, Leases, How, Progress], None]
+    Work = Callable[[ShardFolder, Plan, Leases, How, Progress], Failed]
 
 
 class Options(NamedTuple):
@@ -49,9 +49,7 @@ class Asked(NamedTuple):
     as_json: bool
 
 
-def options(
-    folder: Path | None, lines: int, lasts: float, ray: str | None, *, files: Sequence[Path], out: Path | None
-) -> Options | None:
+def options(folder: Path | None, lines: int, lasts: float, ray: str | None, *, out: Path | None) -> Options | None:
     """The options for shards; None where there are to be none."""
     if folder is None:
         if ray:
@@ -59,11 +57,6 @@ def options(
         return None
     if out is None:
         raise SettingsError("--shards puts the translation together at the end.\n  Name its file with --out.")
-    if STANDARD_INPUT in files:
-        raise SettingsError(
-            "--shards: standard input cannot be read again when the command is repeated.\n"
-            "  Write the text to a file first, and give the file."
-        )
     return Options(folder, lines, lasts, ray, out)
 
 
@@ -76,8 +69,8 @@ def translate(
     from regard.shards.folder import ShardFolder
     from regard.shards.leases import Leases
 
-    sources = _sources(jobs, parts.out, asked.format)
     folder = ShardFolder(parts.folder)
+    sources = _sources(jobs, parts.out, asked.format, folder)
     with _team(opening, parts.ray) as (about, work), Leases(folder.leases, lasts=parts.lasts) as leases:
         how = _how(opening, asked, about, review)
         every = all_that_was_asked(about, how, sources, memories=opening.memories, lines=parts.lines)
@@ -85,9 +78,9 @@ def translate(
         if not asked.force:
             assembling.refuse_to_overwrite(folder, plan, parts.out)
         with bar("lines", shown=True) as progress:
-            work(folder, plan, leases, how, progress)
-        assembling.assemble(folder, plan, leases, parts.out, force=asked.force)
-        _tell_all(folder, plan, parts.out, review, as_json=asked.as_json)
+            failed = work(folder, plan, leases, how, progress)
+        assembling.assemble(folder, plan, leases, parts.out, force=asked.force, besides=failed)
+        _tell_all(folder, plan, parts.out, review, failed, as_json=asked.as_json)
     return about.languages
 
 
@@ -101,7 +94,7 @@ def _team(opening: Opening, ray: str | None) -> Iterator[tuple[About, Work]]:
     if ray:
         from regard.shards import over_ray
 
-        with over_ray.cluster(ray, opening.models, opening.engine, opening.device) as team:
+        with over_ray.cluster(ray, opening.models, opening.engine, opening.device, _say) as team:
             yield team.about(), team.work
         return
     from regard.shards import working
@@ -109,14 +102,15 @@ def _team(opening: Opening, ray: str | None) -> Iterator[tuple[About, Work]]:
 
     translator = opening.translator()
 
-    def work(folder: ShardFolder, plan: Plan, leases: Leases, how: How, progress: Progress) -> None:
-        working.work(folder, plan, leases, translator, how, progress)
+    def work(folder: ShardFolder, plan: Plan, leases: Leases, how: How, progress: Progress) -> Failed:
+        return working.work(folder, plan, leases, translator, how, progress)
 
     yield about(translator), work
 
 
-def _sources(jobs: Sequence[Job], out: Path, format_: str | None) -> list[Source]:
+def _sources(jobs: Sequence[Job], out: Path, format_: str | None, folder: ShardFolder) -> list[Source]:
     """The files, text by lines and documents as they are; `jobs` decides where they go."""
+    from regard.cli import standard_input
     from regard.shards.folder import Source
     from regard.shards.plan import Kind
     from regard.text.documents import by_name
@@ -130,7 +124,8 @@ def _sources(jobs: Sequence[Job], out: Path, format_: str | None) -> list[Source
         else:
             name = (by_name(format_) if format_ else format_of(path)).name
             kind = Kind.TEXT if name == "txt" else Kind.DOCUMENT
-        found.append(Source(path, target.relative_to(out).as_posix(), kind))
+        place = folder.keep_input(standard_input.blocks()) if path == STANDARD_INPUT else path
+        found.append(Source(place, target.relative_to(out).as_posix(), kind))
     return found
 
 
@@ -149,13 +144,14 @@ def _how(opening: Opening, asked: Asked, about: About, review: Reviewing) -> How
     )
 
 
-def _tell_all(folder: ShardFolder, plan: Plan, out: Path, review: Reviewing, *, as_json: bool) -> None:
+def _tell_all(folder: ShardFolder, plan: Plan, out: Path, review: Reviewing, failed: Failed, *, as_json: bool) -> None:
     """What became of all files, as if this process had translated them alone."""
     from regard.shards import assembling
 
-    for report, file in assembling.reports(folder, plan):
+    for report, file in assembling.reports(folder, plan, besides=failed):
         tell(report, assembling.target_of(file, out), as_json=as_json)
         review.document(report)
     copied = sum(not file.shards for file in plan.files)
     if copied:
         typer.echo(f"{copied:,} files of other kinds copied unchanged.", err=True)
+    tell_failures(list(failed.values()), len(plan.files))

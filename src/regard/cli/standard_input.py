@@ -56,7 +56,7 @@ def _read(arrived: Queue[str | _End], encoding: str | None) -> None:
     from regard.text.bad_input import BadInput
     from regard.text.files import lines_in, transcoded
 
-    source = _blocks() if encoding is None else transcoded(_blocks(), encoding, _NAME)
+    source = blocks() if encoding is None else transcoded(blocks(), encoding, _NAME)
     try:
         first = next(source, b"")
         for line in lines_in(chain([first], source), _NAME, BadInput()) if first else ():
@@ -68,7 +68,7 @@ def _read(arrived: Queue[str | _End], encoding: str | None) -> None:
         arrived.put(_End())
 
 
-def _blocks() -> Iterator[bytes]:
+def blocks() -> Iterator[bytes]:
     """What has arrived, without waiting for more. The unbuffered stream has no lock that could block the exit."""
     stream = getattr(sys.stdin.buffer, "raw", sys.stdin.buffer)
     while block := stream.read(_BLOCK):

@@ -17,7 +17,7 @@ from regard.cli.jobs import STANDARD_INPUT, Job, jobs
 from regard.cli.lines import Lines
 from regard.cli.opening import Opening
 from regard.cli.options import BeamSize, Device, Encoding, Engine, LengthPenalty, Model
-from regard.cli.reviewing import Reviewing, tell
+from regard.cli.reviewing import Reviewing, tell, tell_failures
 from regard.errors import RegardError, SettingsError
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ def command(
         transcribing.transcribe(model, files, search, given, own_length_penalty=own, device=device, as_json=json_)
         return
     files = files or [STANDARD_INPUT]
-    parts = sharding.options(shards, shard_lines, lease_seconds, ray, files=files, out=out)
+    parts = sharding.options(shards, shard_lines, lease_seconds, ray, out=out)
     documents = jobs(files, out, format_, force=force or parts is not None, dry=dry_run)
     _refuse([*files, glossary, *(memory or [])], documents, n_best, alignment, json_, out, dry=dry_run)
     phrases, chosen = _glossary(glossary), _states(every=all_, unfinished=unfinished)
@@ -192,11 +192,7 @@ class _Documents:
         copied = sum(job.copied for job in jobs)
         if copied:
             typer.echo(f"{copied:,} files of other kinds copied unchanged.", err=True)
-        if failed:
-            typer.echo(f"{len(failed):,} of {len(jobs):,} files could not be translated:", err=True)
-            for error in failed:
-                typer.echo(f"{error}", err=True)
-            raise typer.Exit(1)
+        tell_failures(failed, len(jobs))
 
     def _one(self, job: Job, states: Collection[SegmentState], *, as_json: bool) -> None:
         from regard.files import new_file

@@ -2,6 +2,7 @@
 
 DIR/
     plan.json               what was asked, and into which shards the files were cut; written when all shards are there
+    standard-input          what was read from there, if it was
     sources/000000.zst      the text of each shard of a text file, in UTF-8
     leases/000000           who works on a shard now; `cutting` and `writing` are leases, too
     reports/000000.json     what became of the segments of a shard

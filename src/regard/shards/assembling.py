@@ -9,7 +9,7 @@ from __future__ import annotations
 import codecs
 import hashlib
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from itertools import chain
 from pathlib import Path
 
@@ -35,10 +35,16 @@ def refuse_to_overwrite(folder: ShardFolder, plan: Plan, out: Path) -> None:
             raise TextError(f"{target}: this file already exists.\n  Give --force to overwrite it.")
 
 
-def assemble(folder: ShardFolder, plan: Plan, leases: Leases, out: Path, *, force: bool) -> None:
-    """Writes all output files that are not there yet, when every shard is done."""
+def assemble(
+    folder: ShardFolder, plan: Plan, leases: Leases, out: Path, *, force: bool, besides: Collection[int] = ()
+) -> None:
+    """Writes all output files that are not there yet, when every shard is done, `besides` those of these numbers."""
     while True:
-        waiting = [n for n, file in enumerate(plan.files) if not _is_written(folder, n, target_of(file, out))]
+        waiting = [
+            number
+            for number, file in enumerate(plan.files)
+            if number not in besides and not _is_written(folder, number, target_of(file, out))
+        ]
         if not waiting:
             return
         if not leases.take(WRITING):
@@ -54,9 +60,11 @@ def assemble(folder: ShardFolder, plan: Plan, leases: Leases, out: Path, *, forc
             leases.release(WRITING)
 
 
-def reports(folder: ShardFolder, plan: Plan) -> Iterator[tuple[Report, PlannedFile]]:
+def reports(folder: ShardFolder, plan: Plan, *, besides: Collection[int] = ()) -> Iterator[tuple[Report, PlannedFile]]:
     """What became of each file, its shards taken together; nothing for a file that was copied."""
     for number, file in enumerate(plan.files):
+        if number in besides:
+            continue
         parts = [folder.report(shard) for shard in plan.of_file(number)]
         if parts:
             yield together(parts), file

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -12,7 +13,7 @@ from typing import Any, NamedTuple
 import zstandard
 
 from regard.errors import SettingsError, TextError
-from regard.files import write
+from regard.files import new_file, write
 from regard.shards.cutting import cut
 from regard.shards.leases import Leases
 from regard.shards.plan import Kind, Plan, PlannedFile, Shard, sha256
@@ -25,6 +26,7 @@ CUTTING = "cutting"  # the lease of the process that cuts the files
 PAUSE = 0.25  # seconds between two looks at what other processes do
 
 _PLAN = "plan.json"
+_INPUT = "standard-input"
 _FOLDERS = ("sources", "leases", "reports", "done", "written")
 
 
@@ -61,6 +63,23 @@ class ShardFolder:
         """Where the leases are."""
         return self.path / "leases"
 
+    def keep_input(self, blocks: Iterable[bytes]) -> Path:
+        """Stores standard input as a file, so that it can be read again; a file that is there must be the same."""
+        place = self.path / _INPUT
+        if not place.is_file():
+            with new_file(place) as file:
+                file.writelines(blocks)
+            return place
+        made = hashlib.sha256()
+        for block in blocks:
+            made.update(block)
+        if made.hexdigest() != sha256(place):
+            raise TextError(
+                f"-: standard input is not what it was when {self.path} was begun.\n"
+                "  Give the same text to go on, or choose another folder with --shards."
+            )
+        return place
+
     def plan(self) -> Plan | None:
         """The plan, once all shards are there."""
         place = self.path / _PLAN
@@ -90,8 +109,9 @@ class ShardFolder:
                 told = True
                 time.sleep(PAUSE)
         plan.check_asked(asked, self.path)
-        plan.check_files(self.path)
-        return plan
+        here = plan.at([source.path for source in sources])
+        here.check_files(self.path)
+        return here
 
     def _cut(self, sources: Sequence[Source], asked: Mapping[str, str], lines: int, encoding: str | None) -> None:
         files: list[PlannedFile] = []

@@ -1,16 +1,19 @@
 """Shards over a Ray cluster (extra `ray`): actors that hold a model each, and a driver that gives them shards.
 
-The driver alone reads and writes the folder of the shards, and holds the leases of what its actors work on. So nodes
-need no shared disk, and plain processes may work on the same folder. The model travels to the nodes that lack it. An
-actor that dies, alone or with its node, loses only its shard, which another one gets.
+The driver alone reads and writes files, and holds the leases of what its actors work on. So nodes need no shared disk,
+and plain processes may work on the same folder. The model travels to the nodes that lack it. An actor that dies, alone
+or with its node, loses only its shard, which another one gets.
 """
 
 from __future__ import annotations
 
 import logging
+import math
 import os
+import socket
+import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from importlib import import_module
 from importlib.util import find_spec
@@ -24,10 +27,12 @@ from regard.shards.asked import About, about, fingerprint
 from regard.shards.folder import PAUSE, Done, ShardFolder
 from regard.shards.leases import Leases
 from regard.shards.plan import Plan, Shard
-from regard.shards.working import How, Missing, Progress, Task, task, translated
+from regard.shards.working import Failed, How, Missing, Progress, Task, task, translated
 
 LOCAL = "local"
 
+_ANSWERS = 5.0  # seconds in which a cluster must
+_PATIENCE = 30.0  # seconds for the first actor to open its model, before a message
 _ATTEMPTS = 5  # deaths of actors that one shard may cost, and that starting actors may cost in a row
 
 
@@ -39,16 +44,24 @@ class Packed(NamedTuple):
     files: dict[str, bytes]
 
 
+class Ready(NamedTuple):
+    """An actor that has opened its model, and the node of the cluster that it is on."""
+
+    about: About
+    node: str
+
+
 class Worker:
     """What an actor does: opens the model, and translates shards."""
 
-    def open(self, models: Sequence[Packed], engine: str, device: str | None) -> About:
+    def open(self, models: Sequence[Packed], engine: str, device: str | None) -> Ready:
         """Opens the model; the answer tells which engine it has."""
         from regard.translation.translator import load
 
         folders = [unpacked(model) for model in models]
         self._translator = load(folders if len(folders) > 1 else folders[0], device=device, engine=engine)
-        return about(self._translator)
+        ray: Any = import_module("ray")
+        return Ready(about(self._translator), ray.get_runtime_context().get_node_id())
 
     def translate(self, task: Task, how: How) -> Done:
         """A shard in translation."""
@@ -78,7 +91,9 @@ def unpacked(model: Packed) -> Path:
 
 
 @contextmanager
-def cluster(address: str, models: Sequence[Path], engine: str, device: str | None) -> Iterator[Team]:
+def cluster(
+    address: str, models: Sequence[Path], engine: str, device: str | None, say: Callable[[str], None]
+) -> Iterator[Team]:
     """The actors on a Ray cluster; `local` starts one on this machine and ends it afterwards."""
     if find_spec("ray") is None:
         raise SettingsError('--ray: Ray is not installed.\n  Install it with: pip install "regard[ray]"')
@@ -86,36 +101,45 @@ def cluster(address: str, models: Sequence[Path], engine: str, device: str | Non
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     more: dict[str, Any] = {"include_dashboard": False} if address == LOCAL else {}
     try:
+        _knock(address)
         ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR, **more)
-    except (ConnectionError, ValueError, RuntimeError) as error:
+    except (ImportError, OSError, ValueError, RuntimeError) as error:
         told = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise SettingsError(
             f"--ray {address}: this Ray cluster cannot be reached: {told}\n"
             "  Check the address, or start a cluster on this machine with --ray local."
         ) from None
     try:
-        yield Team([shipped.find(model) for model in models], engine, device)
+        yield Team([shipped.find(model) for model in models], engine, device, say)
     finally:
         ray.shutdown()
 
 
+def _knock(address: str) -> None:
+    """Fails at once where nothing listens; Ray itself would try for minutes."""
+    host, _, port = address.rpartition(":")
+    if port.isdigit() and "://" not in address:
+        socket.create_connection((host.strip("[]"), int(port)), timeout=_ANSWERS).close()
+
+
 class _Actor(NamedTuple):
-    """An actor, and the shard that it works on; None while it opens its model."""
+    """An actor, its node, and the shard that it works on; None while it opens its model."""
 
     handle: Any
+    node: str = ""
     shard: Shard | None = None
 
 
 class Team:
     """As many actors as the cluster has GPUs, or else CPUs. Nodes may come and go."""
 
-    def __init__(self, folders: Sequence[Path], engine: str, device: str | None) -> None:
+    def __init__(self, folders: Sequence[Path], engine: str, device: str | None, say: Callable[[str], None]) -> None:
         ray: Any = import_module("ray")
         self._ray = ray
         self._models = ray.put([packed(folder) for folder in folders])
-        self._engine, self._device = engine, device
+        self._engine, self._device, self._say = engine, device, say
         self._busy: dict[Any, _Actor] = {}  # by the answer that is awaited
-        self._idle: list[Any] = []
+        self._idle: list[_Actor] = []
         self._about: About | None = None
         self._failed_starts, self._deaths = 0, Counter[str]()
 
@@ -126,33 +150,48 @@ class Team:
 
     def about(self) -> About:
         """What all actors have in common, as soon as the first is ready."""
+        patience = time.monotonic() + _PATIENCE
         while self._about is None:
             self._grow(1)
             self._answers()
+            if time.monotonic() > patience:
+                self._say("Waiting for a free GPU or CPU of the Ray cluster.")
+                patience = math.inf
         return self._about
 
-    def work(self, folder: ShardFolder, plan: Plan, leases: Leases, how: How, progress: Progress | None = None) -> None:
-        """Translates until every shard is done, by these actors or by other processes."""
+    def work(
+        self, folder: ShardFolder, plan: Plan, leases: Leases, how: How, progress: Progress | None = None
+    ) -> Failed:
+        """Translates until every shard is done, by these actors or by others, save those of files that fail."""
         missing, told = Missing(folder, plan, leases), progress or (lambda *_: None)
         options = self._ray.put(how)
+
+        def give(actor: _Actor, shard: Shard) -> None:
+            try:
+                answer = actor.handle.translate.remote(task(folder, plan, shard, how), options)
+            except RegardError as error:  # a document that cannot be read
+                self._idle.append(actor)
+                leases.release(shard.name)
+                missing.fail(shard, error)
+            else:
+                self._busy[answer] = actor._replace(shard=shard)
+
         while missing.look():
             told(missing.done, missing.lines)
             self._grow(len(plan.shards))
-            self._give(missing, folder, plan, options)
-            for shard, done in self._answers():
-                if done:
-                    folder.keep(shard, done)
+            while self._idle and (shard := missing.take(self._given())):
+                give(self._idle.pop(), shard)
+            for shard, found in self._answers():
+                if isinstance(found, Done):
+                    folder.keep(shard, found)
                 leases.release(shard.name)
+                if isinstance(found, RegardError):
+                    missing.fail(shard, found)
         told(missing.lines, missing.lines)
+        return missing.failed
 
-    def _give(self, missing: Missing, folder: ShardFolder, plan: Plan, how: Any) -> None:
-        """A shard for each actor that has none."""
-        given = {actor.shard.name for actor in self._busy.values() if actor.shard}
-        while self._idle and (shard := missing.take(given)):
-            handle = self._idle.pop()
-            answer = handle.translate.remote(task(folder, plan, shard), how)
-            self._busy[answer] = _Actor(handle, shard)
-            given.add(shard.name)
+    def _given(self) -> set[str]:
+        return {actor.shard.name for actor in self._busy.values() if actor.shard}
 
     def _grow(self, most: int) -> None:
         """Starts actors up to the number of GPUs or CPUs that the cluster has now."""
@@ -164,30 +203,33 @@ class Team:
             made = self._ray.remote(Worker).options(scheduling_strategy="SPREAD", max_restarts=0, **options).remote()
             self._busy[made.open.remote(self._models, self._engine, self._device)] = _Actor(made)
 
-    def _answers(self) -> list[tuple[Shard, Done | None]]:
-        """The shards that actors have finished, or have lost by dying."""
-        ready, _ = self._ray.wait(list(self._busy), timeout=PAUSE)
-        answered: list[tuple[Shard, Done | None]] = []
+    def _answers(self) -> list[tuple[Shard, Done | RegardError | None]]:
+        """The shards that actors have finished, have failed to translate, or have lost by dying."""
+        ready, _ = self._ray.wait(list(self._busy), num_returns=len(self._busy), timeout=PAUSE)
+        answered: list[tuple[Shard, Done | RegardError | None]] = []
         for answer in ready:
             actor = self._busy.pop(answer)
             found = self._answer(answer, actor)
+            if isinstance(found, Ready):
+                self._welcome(found.about)
+                actor = actor._replace(node=found.node)
+            elif actor.shard:
+                answered.append((actor.shard, found))
+            elif isinstance(found, RegardError):
+                raise found  # the model cannot be opened
             if found is not None:
-                self._idle.append(actor.handle)
-            if actor.shard:
-                answered.append((actor.shard, found if isinstance(found, Done) else None))
-            elif isinstance(found, About):
-                self._welcome(found)
+                self._idle.append(actor._replace(shard=None))
         return answered
 
-    def _answer(self, answer: Any, actor: _Actor) -> Done | About | None:
+    def _answer(self, answer: Any, actor: _Actor) -> Done | Ready | RegardError | None:
         """What an actor answers; None where it died."""
         from ray import exceptions
 
         try:
-            found: Done | About = self._ray.get(answer)
+            found: Done | Ready = self._ray.get(answer)
         except exceptions.RayTaskError as error:
             if isinstance(error.cause, RegardError):
-                raise error.cause from None
+                return error.cause
             raise
         except exceptions.RayError as error:
             self._count(actor, error)
@@ -205,7 +247,12 @@ class Team:
             )
 
     def _count(self, actor: _Actor, error: Exception) -> None:
-        """A shard that kills its actors again and again, or actors that never start, end the command."""
+        """A shard that kills its actors again and again, or actors that never start, end the command.
+
+        An actor that died with its node says nothing against its shard.
+        """
+        if any(node["NodeID"] == actor.node and not node["Alive"] for node in self._ray.nodes()):
+            return
         if actor.shard:
             self._deaths[actor.shard.name] += 1
             what, count = f"shard {actor.shard.name}", self._deaths[actor.shard.name]

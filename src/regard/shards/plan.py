@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from enum import StrEnum
 from functools import cached_property
 from pathlib import Path
@@ -29,7 +29,7 @@ class Kind(StrEnum):
 class PlannedFile(Settings):
     """A file that is translated, and its shards."""
 
-    path: str
+    path: str  # where the process that cut it found it
     target: str  # relative to --out; a dot for --out itself
     kind: Annotated[Kind, BeforeValidator(Kind)]
     size: int  # in bytes
@@ -99,6 +99,11 @@ class Plan(Settings):
                 f"{folder}: this folder was begun with other options:\n{told}\n"
                 "  Repeat the command with the same options to go on, or choose another folder with --shards."
             )
+
+    def at(self, paths: Sequence[Path]) -> Plan:
+        """The same plan, with the files where this process finds them: on another machine, or from another folder."""
+        files = [file.model_copy(update={"path": str(path)}) for file, path in zip(self.files, paths, strict=True)]
+        return self.model_copy(update={"files": tuple(files)})
 
     def check_files(self, folder: Path) -> None:
         """Refuses to go on where a file has changed since it was cut."""

@@ -8,16 +8,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
+from regard.errors import RegardError
 from regard.search import SearchSettings
 from regard.shards.folder import PAUSE, Done, ShardFolder
 from regard.shards.leases import Leases
 from regard.shards.plan import Kind, Plan, Shard
 from regard.text.content import Content
-from regard.text.documents import SegmentState
+from regard.text.documents import SegmentState, by_name
 from regard.text.memory import Memory
-from regard.translation.documents import UNTRANSLATED, translated_document
+from regard.translation.documents import UNTRANSLATED, format_of, translated_document
 from regard.translation.filling import Translates
 
+Failed = dict[int, RegardError]  # why files could not be translated, by their numbers in the plan
 Progress = Callable[[float, int], None]  # so many of so many lines are done; a document counts as a line
 
 
@@ -36,55 +38,62 @@ class How:
 
 
 class Task(NamedTuple):
-    """A shard with all that is needed to translate it anywhere."""
+    """A shard with all that is needed to translate it anywhere: no file is read there."""
 
-    path: Path
-    text: str | None  # None: the document is read from the path
-    encoding: str
-    first_line: int
+    content: Content
+    format: str
+    part: bool  # of a text, rather than a whole document
 
 
-def task(folder: ShardFolder, plan: Plan, shard: Shard) -> Task:
+def task(folder: ShardFolder, plan: Plan, shard: Shard, how: How) -> Task:
     """What is to be done for a shard."""
     file = plan.files[shard.file]
-    text = folder.text(shard) if file.kind is Kind.TEXT else None
-    return Task(Path(file.path), text, file.encoding, shard.first_line)
+    path = Path(file.path)
+    if file.kind is Kind.TEXT:
+        text = folder.text(shard)
+        return Task(Content(path=path, text=text, encoding=file.encoding, first_line=shard.first_line), "txt", True)
+    found = by_name(how.format) if how.format else format_of(path)
+    return Task(found.load(path, how.encoding), found.name, False)
 
 
 def translated(
     translator: Translates, task: Task, how: How, progress: Callable[[int, int], None] | None = None
 ) -> Done:
     """A shard in translation."""
-    content = None
-    if task.text is not None:
-        content = Content(path=task.path, text=task.text, encoding=task.encoding, first_line=task.first_line)
     written, report = translated_document(
         translator,
-        task.path,
-        format="txt" if content else how.format,
+        task.content.path,
+        format=task.format,
         states=how.states,
         marked=how.marked,
         search=how.search,
         glossary=how.glossary,
         progress=progress,
-        encoding=how.encoding,
         memory=how.memory,
         checks=how.checks,
-        content=content,
+        content=task.content,
     )
-    return Done(written.decode(task.encoding).encode() if content else written, report)
+    return Done(written.decode(task.content.encoding).encode() if task.part else written, report)
 
 
 class Missing:
     """The shards that are not done yet, as far as this process knows."""
 
     def __init__(self, folder: ShardFolder, plan: Plan, leases: Leases) -> None:
-        self._folder, self._leases = folder, leases
+        self._folder, self._plan, self._leases = folder, plan, leases
         self._left = {shard.name: shard for shard in plan.shards}
         self.lines = sum(shard.lines for shard in plan.shards)
+        self.failed: Failed = {}
+
+    def fail(self, shard: Shard, error: RegardError) -> None:
+        """A document that cannot be translated does not stop the others; where it is the only file, it does."""
+        if len(self._plan.files) == 1:
+            raise error
+        self.failed[shard.file] = error
+        del self._left[shard.name]
 
     def look(self) -> bool:
-        """Sees what all processes have done; False where nothing is missing."""
+        """Sees what all processes have done; False where nothing is missing that this process could do."""
         for name in self._folder.finished() & self._left.keys():
             del self._left[name]
         return bool(self._left)
@@ -111,8 +120,8 @@ def work(
     translator: Translates,
     how: How,
     progress: Progress | None = None,
-) -> None:
-    """Translates until every shard is done, by this process or by others."""
+) -> Failed:
+    """Translates until every shard is done, by this process or by others, save those of files that fail."""
     missing = Missing(folder, plan, leases)
     told = progress or (lambda *_: None)
     while missing.look():
@@ -127,7 +136,10 @@ def work(
             told(before + lines * done / max(1, total), missing.lines)
 
         try:
-            folder.keep(shard, translated(translator, task(folder, plan, shard), how, within))
+            folder.keep(shard, translated(translator, task(folder, plan, shard, how), how, within))
+        except RegardError as error:
+            missing.fail(shard, error)
         finally:
             leases.release(shard.name)
     told(missing.lines, missing.lines)
+    return missing.failed

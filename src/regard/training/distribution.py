@@ -1,13 +1,13 @@
 """Many processes that train one model: started by torchrun, or one alone, by the same command.
 
-On GPUs each process has a card of its own, chosen by its number on its machine. A step makes one reduction: gradients,
-losses and flags of all processes are summed in one flat tensor.
+On GPUs each process has a card of its own, chosen by its number on its machine. `reduction` sums what a step needs of
+all processes.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta
 from typing import Any, NamedTuple
@@ -39,17 +39,11 @@ class Processes(NamedTuple):
 
     def sum(self, values: Tensor) -> Tensor:
         """The sum over all processes."""
-        (summed,) = self.sums([values])
-        return summed
-
-    def sums(self, tensors: Sequence[Tensor]) -> list[Tensor]:
-        """The sum of each tensor over all processes, by one reduction for all of them."""
         if not self.grouped:
-            return list(tensors)
-        flat = torch.cat([tensor.flatten() for tensor in tensors])
-        distributed.all_reduce(flat)
-        parts = torch.split(flat, [tensor.numel() for tensor in tensors])
-        return [part.view_as(tensor) for part, tensor in zip(parts, tensors, strict=True)]
+            return values
+        summed = values.clone()
+        distributed.all_reduce(summed)
+        return summed
 
     def share(self, value: Any) -> Any:
         """The value of the first process, in all of them."""
@@ -110,6 +104,10 @@ def _started_by_torchrun() -> bool:
     return "WORLD_SIZE" in os.environ and "RANK" in os.environ
 
 
-def restarted() -> bool:
-    """Whether torchrun has started this process again after a failure."""
-    return int(os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")) > 0
+def may_be_restarted() -> bool:
+    """Whether torchrun may have started this process again after a failure: --max-restarts was given.
+
+    Its count of restarts does not tell: a machine that was started again counts from zero, and so do the others if they
+    notice the newcomer before the failure.
+    """
+    return int(os.environ.get("TORCHELASTIC_MAX_RESTARTS", "0")) > 0

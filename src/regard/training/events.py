@@ -22,6 +22,8 @@ class Stepped(NamedTuple):
     memory: int  # bytes
     epoch: int
     skipped: int
+    exchanged: int = 0  # bytes a step, of what is summed over all processes
+    waited: float = 0.0  # seconds a step, for these sums after the backward pass
 
 
 class Validated(NamedTuple):

@@ -341,6 +341,7 @@ class Trainer:
         self._settle()
         window, seconds = self._window, self._window.seconds()
         loss, likelihood = window.means()
+        exchange = self.optimisation.exchange()
         left = (self.course.steps - self.progress.step) * seconds / window.steps
         if self.settings.minutes is not None:
             left = min(left, 60 * self.settings.minutes - self.progress.seconds)
@@ -357,6 +358,8 @@ class Trainer:
                 memory=memory_used(self.device),
                 epoch=self.progress.epoch,
                 skipped=self.progress.skipped,
+                exchanged=exchange.bytes // max(1, exchange.steps),
+                waited=exchange.waited / max(1, exchange.steps),
             )
         )
         self._window, self._agreed = Window(self.device), self._agreed._replace(log=False)

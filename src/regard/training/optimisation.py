@@ -19,6 +19,7 @@ from regard.training.captured_steps import Captures, NotCapturedError
 from regard.training.distribution import Processes
 from regard.training.loss import Losses, LossOf
 from regard.training.machine.precision import Precision, worth_compiling
+from regard.training.reduction import Exchange, Reduction
 from regard.training.training_settings import TrainingSettings
 
 _FIRST_SCALE = 1024.0  # of fp16's loss: low enough not to lose the first steps, and it grows
@@ -102,6 +103,7 @@ class Optimisation:
             capturable=on_a_gpu,
         )
         self._start_moments()
+        self._reduction = Reduction(list(self.weights.values())) if processes.grouped else None
         self.loss = precision.around(
             LossOf(
                 fast_form(model, "training"),
@@ -134,6 +136,8 @@ class Optimisation:
                 self._capture_no_more(error)
         self._set_rate(rate)
         self._seed(number)
+        if self._reduction:
+            self._reduction.begin()
         losses = self._gradients_or_more_parts(batch)
         losses, raised = self._summed(losses, raised.to(self.device))
         self.scaler.unscale_(self.adam)
@@ -240,7 +244,9 @@ class Optimisation:
         self.loss.train()
         parts = batch.parts(self.parts)
         smoothed, likelihood = torch.zeros(2, device=self.device)
-        for part in parts:
+        for number, part in enumerate(parts, 1):
+            if self._reduction:
+                self._reduction.listen(last=number == len(parts))
             with self.precision.cast(self.device):
                 losses = self.loss(part._replace(tokens=0))  # a number that changes would be compiled again
             self.scaler.scale(losses.smoothed * share).backward()
@@ -248,15 +254,15 @@ class Optimisation:
         return Losses(smoothed, likelihood)
 
     def _summed(self, losses: Losses, flags: Tensor) -> tuple[Losses, Tensor]:
-        """Sums gradients, losses and flags over all processes, by one reduction."""
-        if not self.processes.grouped:
+        """Sums gradients, losses and flags over all processes."""
+        if not self._reduction:
             return losses, flags
-        weights = list(self.weights.values())
-        gradients = [torch.zeros_like(weight) if weight.grad is None else weight.grad for weight in weights]
-        *gradients, smoothed, likelihood, flags = self.processes.sums([*gradients, *losses, flags])
-        for weight, gradient in zip(weights, gradients, strict=True):
-            weight.grad = gradient
+        smoothed, likelihood, flags = self._reduction.finish([*losses, flags])
         return Losses(smoothed, likelihood), flags
+
+    def exchange(self) -> Exchange:
+        """What was exchanged with other processes since this was asked the last time."""
+        return self._reduction.exchange() if self._reduction else Exchange()
 
     def _forget(self) -> None:
         self.adam.zero_grad()

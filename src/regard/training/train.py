@@ -18,7 +18,7 @@ from regard.text.pairs import Columns
 from regard.training.adapting import own_tables
 from regard.training.advice import warnings
 from regard.training.command import command_line, tables_of
-from regard.training.distribution import own_card, processes, restarted
+from regard.training.distribution import may_be_restarted, own_card, processes
 from regard.training.events import Event, Journal, View
 from regard.training.finish import METRICS
 from regard.training.held_out import TEXTS
@@ -101,7 +101,9 @@ def train(
         "--resume": resume,
         "--changed-data": changed_data,
     }
-    call = _Call(data, options, preset, recipe, settings, goes_on=resume or restarted(), changed_data=changed_data)
+    call = _Call(
+        data, options, preset, recipe, settings, goes_on=resume or may_be_restarted(), changed_data=changed_data
+    )
     return _answered(call, Path(out), own_card(device_for(device)), view, also_tell, stop or Flag())
 
 
@@ -127,16 +129,17 @@ def _answered(
 ) -> bool:
     with processes(device) as team, locked(folder / "training") if team.first else nullcontext():
         asked = tables_of(call.data, call.options)
+        goes_on = team.share(call.goes_on)
         found = None
         if team.first:
-            found = _recipe(folder, asked, call.preset, call.recipe, call.settings, call.goes_on, device=device)
+            found = _recipe(folder, asked, call.preset, call.recipe, call.settings, goes_on, device=device)
         checked, reasons = team.share(found)
         with view(checked.training) if view and team.first else nullcontext() as watching:
             journal = Journal(folder / METRICS, watching, also_tell) if team.first else Journal(None, None)
             for sentence in (*reasons, *warnings(checked.training)):
                 journal.say(sentence)
             around = Surroundings(folder, device, team, journal, stop, command_line(call.data, call.options))
-            return run(checked, around, reasons=reasons, resume=call.goes_on, changed_data=call.changed_data)
+            return run(checked, around, reasons=reasons, resume=goes_on, changed_data=call.changed_data)
 
 
 def _recipe(

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from html import escape
 from importlib.resources import files
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 from regard.evaluation.differences import marked
@@ -13,7 +14,7 @@ from regard.pages.document import document, labelled_text, section
 from regard.text.files import replacing
 from regard.training.report import figures
 from regard.training.report.data import Counted, data_of
-from regard.training.report.history import growth, messages, trend
+from regard.training.report.history import growth, messages, series, trend
 from regard.training.report.learning import learning
 from regard.training.report.summary import Summary
 from regard.training.report.wording import wording
@@ -130,6 +131,7 @@ def _in_short(summary: Summary) -> str:
         (figures.count(summary.steps), "steps", ""),
         (figures.duration(summary.seconds), "of training", summary.machine.get("device", "")),
         (_short(summary.tokens), wording(summary.task).tokens, speed),
+        *_exchanged(summary),
     ]
     drawn = "".join(
         f"<li><strong>{escape(number)}</strong> {escape(what)}<small>{escape(more)}</small></li>"
@@ -137,6 +139,18 @@ def _in_short(summary: Summary) -> str:
     )
     outlook = trend(summary.events)
     return f'<ul class="tiles">{drawn}</ul>{_paragraph(outlook)}{_scores(summary)}{HOW_TO_READ}'
+
+
+def _exchanged(summary: Summary) -> list[tuple[str, str, str]]:
+    """What processes have exchanged in a step, where there were several."""
+    sizes, waits = (
+        [value for _, value in series(summary.events, "stepped", name).points] for name in ("exchanged", "waited")
+    )
+    if not any(sizes) or not waits:
+        return []
+    share = figures.percent(median(waits) * summary.steps, summary.seconds)
+    waited = f"{1000 * median(waits):.3g} ms waited" + (f", {share} of the time" if share else "")
+    return [(figures.size(median(sizes)), "summed over processes a step", waited)]
 
 
 def _short(number: int) -> str:
