@@ -52,12 +52,14 @@ def _alone(options: argparse.Namespace, texts: list[str]) -> None:
 
 
 def _bare(options: argparse.Namespace, texts: list[str]) -> float:
-    """Sentences/s of a Translator that has all of them at once, in a process of its own."""
+    """Sentences/s of a Translator that has all of them at once, in a process of its own, on as many threads."""
     code = (
-        "import sys, json, time, regard\n"
+        "import os, sys, json, time, regard\n"
         "model, engine, device, seconds = json.loads(sys.argv[1])\n"
         "texts = json.loads(sys.stdin.read())\n"
         "translator = regard.load(model, engine=engine, device=device)\n"
+        "if hasattr(translator.engine, 'use_workers'):\n"
+        "    translator.engine.use_workers(len(os.sched_getaffinity(0)))\n"
         "translator.translate(texts[:64])\n"
         "began, count = time.monotonic(), 0\n"
         "while time.monotonic() < began + seconds:\n"
