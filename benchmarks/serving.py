@@ -1,13 +1,16 @@
 """The server under load: alone, beside the bare engine, and beside the real LibreTranslate with the same model.
 
-    python benchmarks/serving.py alone --model en-de --engine ctranslate2
+    python benchmarks/serving.py alone --texts FILE [--model en-de] [--engine ctranslate2]
         latency and sentences/s with 1, 8, 64 and 256 clients, and what is lost between the bare engine and HTTP
-    python benchmarks/serving.py beside --libretranslate VENV/bin/python
+    python benchmarks/serving.py beside --texts FILE --libretranslate VENV/bin/python [--engine ctranslate2]
         arrays of 40, and 32 clients with single sentences, in alternating rounds
-    python benchmarks/serving.py arrays --model FOLDER --device cuda
+    python benchmarks/serving.py arrays --texts FILE --model FOLDER --device cuda
         sentences/s in arrays of 32
+    python benchmarks/serving.py company --texts FILE
+        how many translations of CTranslate2 depend on the other sentences of a window
 
-Sentences are lines of a file, or made up of the words of one; the load generator runs on the same machine.
+Sentences are lines of a file; the load generator runs on the same machine. LibreTranslate takes its settings from the
+environment: ARGOS_INTER_THREADS=2 ARGOS_INTRA_THREADS=1 lets it search two sentences at a time, one on each core.
 """
 
 from __future__ import annotations
@@ -21,6 +24,7 @@ import tempfile
 from pathlib import Path
 from statistics import median
 
+from serving_parts.company import compare_company
 from serving_parts.libretranslate_peer import start_libretranslate
 from serving_parts.load import Load, Measured, free_port, wait_for
 
@@ -35,6 +39,8 @@ def main() -> None:
         _beside(options, texts)
     elif options.what == "arrays":
         _arrays(options, texts)
+    elif options.what == "company":
+        compare_company(options.model, texts)
     else:
         _alone(options, texts)
 
@@ -52,12 +58,14 @@ def _alone(options: argparse.Namespace, texts: list[str]) -> None:
 
 
 def _bare(options: argparse.Namespace, texts: list[str]) -> float:
-    """Sentences/s of a Translator that has all of them at once, in a process of its own."""
+    """Sentences/s of a Translator that has all of them at once, in a process of its own, on as many threads."""
     code = (
-        "import sys, json, time, regard\n"
+        "import os, sys, json, time, regard\n"
         "model, engine, device, seconds = json.loads(sys.argv[1])\n"
         "texts = json.loads(sys.stdin.read())\n"
         "translator = regard.load(model, engine=engine, device=device)\n"
+        "if hasattr(translator.engine, 'use_workers'):\n"
+        "    translator.engine.use_workers(len(os.sched_getaffinity(0)))\n"
         "translator.translate(texts[:64])\n"
         "began, count = time.monotonic(), 0\n"
         "while time.monotonic() < began + seconds:\n"
@@ -140,13 +148,13 @@ def _texts(options: argparse.Namespace) -> list[str]:
 
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=["alone", "beside", "arrays"])
+    parser.add_argument("what", choices=["alone", "beside", "arrays", "company"])
     parser.add_argument("--texts", type=Path, required=True, help="sentences, one a line")
     parser.add_argument("--sentences", type=int, default=2000)
     parser.add_argument("--model", default="en-de")
     parser.add_argument("--source", default="en")
     parser.add_argument("--target", default="de")
-    parser.add_argument("--engine", default="ctranslate2")
+    parser.add_argument("--engine", default="auto")
     parser.add_argument("--device")
     parser.add_argument("--seconds", type=float, default=20)
     parser.add_argument("--rounds", type=int, default=3)

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import socket
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -239,3 +240,13 @@ def test_the_command_says_what_is_missing_or_taken() -> None:
     assert "regard serve en-de" in str(nothing.exception)
     with bound(ServeSettings(port=0)) as taken, pytest.raises(SettingsError, match="--port"):
         bound(ServeSettings(port=taken.getsockname()[1]))
+
+
+def test_the_body_of_an_answer_is_not_held_back_until_its_head_is_confirmed(served: Running) -> None:
+    with socket.create_connection(("127.0.0.1", served.port), timeout=30) as client:
+        client.sendall(b"GET /health HTTP/1.1\r\nHost: x\r\n\r\n")
+        assert client.recv(100).startswith(b"HTTP/1.1 200")
+        own = client.getsockname()
+        sockets = [one.transport.get_extra_info("socket") for one in served.server.server_state.connections]
+        (ours,) = [one for one in sockets if one.getpeername() == own]
+        assert ours.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)

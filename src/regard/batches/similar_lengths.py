@@ -5,14 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 
-def by_length(lengths: Sequence[int], *, tokens: int, numbers: Iterable[int] | None = None) -> Iterator[list[int]]:
+def by_length(
+    lengths: Sequence[int], *, tokens: int, numbers: Iterable[int] | None = None, equal: bool = False
+) -> Iterator[list[int]]:
     """The numbers of all sentences, or of these, in batches of similar length, the longest first.
 
-    A batch has at most so many tokens, padding included, and at least one sentence.
+    A batch has at most so many tokens, padding included, and at least one sentence; all of its lengths may have to be
+    equal.
     """
     batch: list[int] = []
     for number in sorted(range(len(lengths)) if numbers is None else numbers, key=lambda n: -lengths[n]):
-        if batch and (len(batch) + 1) * lengths[batch[0]] > tokens:
+        too_many = batch and (len(batch) + 1) * lengths[batch[0]] > tokens
+        if too_many or (batch and equal and lengths[number] != lengths[batch[0]]):
             yield batch
             batch = []
         batch.append(number)

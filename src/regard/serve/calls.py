@@ -142,11 +142,6 @@ class Turns:
     def __bool__(self) -> bool:
         return bool(self._turns)
 
-    @property
-    def tokens(self) -> int:
-        """Of all items."""
-        return sum(len(item.ids) + 1 for items in self._items.values() for item in items)
-
     def heads(self) -> list[Item]:
         """The next item of each call."""
         return [self._items[call][0] for call in self._turns]

@@ -1,9 +1,10 @@
-"""Connections on which no request comes: they are told so and closed, so that they cannot pile up."""
+"""Connections: an answer leaves at once, and those on which no request comes are told so and closed."""
 
 from __future__ import annotations
 
 import asyncio
 import json
+import socket
 import time
 
 from uvicorn.protocols.http.h11_impl import H11Protocol
@@ -22,8 +23,13 @@ class Connection(H11Protocol):
     waits_since = 0.0
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """A client has connected."""
+        """A client has connected.
+
+        The head and the body of an answer are written one after the other. Unless told otherwise, the system holds the
+        body back until the client has confirmed the head, which on Linux takes 40 ms.
+        """
         self.waits_since = time.monotonic()
+        transport.get_extra_info("socket").setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         super().connection_made(transport)
 
     def on_response_complete(self) -> None:

@@ -1,31 +1,28 @@
 """Threads that search what waits: in a session that newcomers join at the next step, or in small windows.
 
 Our own engine searches in a session. CTranslate2 searches a batch to its end, so it gets small windows of sentences of
-similar length, and as many of them at once as there are cores: a sentence waits for no longer one than itself.
+similar length (`windows.py`), and as many of them at once as there are cores: a sentence waits for no longer one than
+itself.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from math import ceil
 from threading import Condition, Thread
-from typing import NamedTuple, Protocol
+from typing import Generic, NamedTuple, Protocol, TypeVar
 
 import torch
 
 from regard.errors import RegardError
 from regard.search import Result, SearchSettings, Session
 from regard.serve.calls import Item, Turns
+from regard.serve.windows import Windows
 from regard.translation.engines.ctranslate2 import CTranslate2Engine
 from regard.translation.engines.engine import Engine
 from regard.translation.engines.torch import SessionKind, TorchEngine
 
 _MOST_TOKENS = 16384  # of the sources in sessions on a CPU
-_WINDOW = 32  # sentences; larger windows are hardly faster, and newcomers wait longer for them
-_FEWEST = 8
-_WINDOW_TOKENS = 1024  # of the sources in a window, padding included
-_SIMILAR, _APART = 2.0, 8  # a sentence of a window is at most so many times, or so many tokens, longer than its first
 _LINGER = 0.04  # of the time of its last window, a worker waits for as many sentences as that had
 
 Seen = Callable[[int, int], None]  # so many sentences were searched together, and so many tokens found in them
@@ -46,19 +43,28 @@ class Lane(Protocol):
         ...
 
 
-class _Threads:
-    """Threads that take items from the same turns. They end when there are none and the lane is closed.
+class _Queue(Protocol):
+    def __bool__(self) -> bool: ...
+    def __len__(self) -> int: ...
+    def put(self, items: Sequence[Item]) -> None: ...
+
+
+Q = TypeVar("Q", bound=_Queue)
+
+
+class _Threads(Generic[Q]):
+    """Threads that take items from the same queue. They end when there are none and the lane is closed.
 
     Items that come later start them again: a request that began before a reload ends with the models it began with.
     """
 
-    def __init__(self, work: Callable[[], None], count: int) -> None:
-        self.turns, self.changed = Turns(), Condition()
+    def __init__(self, work: Callable[[], None], count: int, queue: Q) -> None:
+        self.queue, self.changed = queue, Condition()
         self._closed, self._count, self._work, self._alive = False, count, work, 0
 
     def put(self, items: Sequence[Item]) -> None:
         with self.changed:
-            self.turns.put(items)
+            self.queue.put(items)
             while self._alive < self._count:
                 self._alive += 1
                 Thread(target=self._work, name="search", daemon=True).start()
@@ -72,15 +78,15 @@ class _Threads:
     @property
     def waiting(self) -> int:
         with self.changed:
-            return len(self.turns)
+            return len(self.queue)
 
     def wait(self) -> bool:
         """Waits for items, holding `changed`; False where none will come, and the thread must end."""
-        while not self.turns and not self._closed:
+        while not self.queue and not self._closed:
             self.changed.wait()
-        if not self.turns:
+        if not self.queue:
             self._alive -= 1
-        return bool(self.turns)
+        return bool(self.queue)
 
 
 class SessionLane:
@@ -88,7 +94,7 @@ class SessionLane:
 
     def __init__(self, engine: TorchEngine, seen: Seen) -> None:
         self._engine, self._seen = engine, seen
-        self._threads = _Threads(self._run, 1)
+        self._threads = _Threads(self._run, 1, Turns())
         self._sessions: dict[SessionKind, Session] = {}
         self._running: dict[int, tuple[SessionKind, Item]] = {}
         self._tokens = self._last_key = 0
@@ -114,7 +120,7 @@ class SessionLane:
         with self._threads.changed:
             if not self._running and not self._threads.wait():
                 return False
-            kinds = {self._kind(item) for item in self._threads.turns.heads()}
+            kinds = {self._kind(item) for item in self._threads.queue.heads()}
         for kind in kinds - set(self._sessions):
             with self._engine.lock:
                 self._sessions[kind] = self._engine.open_session(kind)
@@ -131,7 +137,7 @@ class SessionLane:
                 self._leave(key)
         room = session.vacancies
         with self._threads.changed:
-            items = self._threads.turns.take(room, lambda item: self._kind(item) == kind and self._fits(item))
+            items = self._threads.queue.take(room, lambda item: self._kind(item) == kind and self._fits(item))
         for item in items:
             self._last_key += 1
             self._running[self._last_key] = kind, item
@@ -183,9 +189,9 @@ def _told(error: Exception) -> Exception:
 class WindowLane:
     """Threads that search small windows of similar length, each to its end."""
 
-    def __init__(self, search: Searches, *, workers: int, seen: Seen) -> None:
+    def __init__(self, search: Searches, *, workers: int, seen: Seen, equal: bool = False) -> None:
         self._search, self._workers, self._seen = search, workers, seen
-        self._threads = _Threads(self._run, workers)
+        self._threads = _Threads(self._run, workers, Windows(equal=equal))
         self.put, self.close = self._threads.put, self._threads.close
 
     @property
@@ -209,7 +215,7 @@ class WindowLane:
                 items[number].call.put(items[number].number, result)
 
     def _window(self, last: _Last) -> list[Item]:
-        """The next window: its first sentence is the one whose turn it is, and the workers share what waits.
+        """The next window.
 
         Clients that were just answered send their next sentences within milliseconds. A worker that does not wait for
         them searches one, and the next worker few; larger windows are up to twice as fast.
@@ -219,10 +225,9 @@ class WindowLane:
             with threads.changed:
                 if not threads.wait():
                     return []
-                while len(threads.turns) < last.sentences and (left := end - time.monotonic()) > 0:
+                while len(threads.queue) < last.sentences and (left := end - time.monotonic()) > 0:
                     threads.changed.wait(left)
-                share = ceil(threads.turns.tokens / self._workers)
-                items = threads.turns.take(_WINDOW, _Similar(share))
+                items = threads.queue.take(workers=self._workers)
             if items:
                 return items
 
@@ -232,33 +237,6 @@ class _Last(NamedTuple):
 
     sentences: int
     seconds: float
-
-
-class _Similar:
-    """Whether a sentence may join the window that the first one opened, whose share of the tokens is given."""
-
-    def __init__(self, share: int) -> None:
-        self._share, self._first = share, None
-        self._longest = self._count = self._tokens = 0
-
-    _first: Item | None
-
-    def __call__(self, item: Item) -> bool:
-        length = len(item.ids) + 1
-        if self._first is not None and not self._joins(item, length, len(self._first.ids) + 1):
-            return False
-        self._first = self._first or item
-        self._longest, self._count, self._tokens = max(self._longest, length), self._count + 1, self._tokens + length
-        return True
-
-    def _joins(self, item: Item, length: int, first: int) -> bool:
-        assert self._first is not None
-        if self._tokens >= self._share and self._count >= _FEWEST:
-            return False
-        shorter, longer = sorted([length, first])
-        similar = longer <= max(shorter * _SIMILAR, shorter + _APART)
-        padded = max(self._longest, length) * (self._count + 1)
-        return similar and padded <= _WINDOW_TOKENS and item.settings == self._first.settings
 
 
 class Searches(Protocol):
@@ -292,7 +270,7 @@ class _Converted:
     def __init__(self, engine: CTranslate2Engine, *, workers: int, seen: Seen) -> None:
         self._engine = engine
         engine.use_workers(workers)
-        self._windows = WindowLane(self._attempt, workers=workers, seen=seen)
+        self._windows = WindowLane(self._attempt, workers=workers, seen=seen, equal=engine.equal_lengths)
         self._others = lane_for(engine.fallback, workers=workers, seen=seen)
 
     def put(self, items: Sequence[Item]) -> None:

@@ -81,6 +81,15 @@ class CTranslate2Engine:
             intra_threads=threads,
         )
 
+    @property
+    def equal_lengths(self) -> bool:
+        """Whether only sentences of the same length are searched side by side.
+
+        Padding changes the last bits of sums. In int8, where states are rounded to 255 steps, one of them can change a
+        translation; without padding, a translation does not depend on the other sentences.
+        """
+        return self.compute_type == "int8"
+
     def use_workers(self, count: int) -> None:
         """From now on, so many searches run at once, on one core each; call this before the first search."""
         self._translator = self._opened(workers=count, threads=1)
@@ -120,7 +129,8 @@ class CTranslate2Engine:
             if self.supports(settings, [request]) and sentence and max(len(sentence), limits[n]) + 1 <= self._positions
         ]
         waiting = []
-        for batch in by_length([len(sentence) + 1 for sentence in sentences], tokens=_BATCH_TOKENS, numbers=fitting):
+        lengths, equal = [len(sentence) + 1 for sentence in sentences], self.equal_lengths
+        for batch in by_length(lengths, tokens=_BATCH_TOKENS, numbers=fitting, equal=equal):
             texts = [[self._source[token] for token in sentences[n]] for n in batch]
             waiting.append((batch, self._started(texts, settings, max(limits[n] for n in batch))))
         found: dict[int, Result] = {}

@@ -1,0 +1,63 @@
+"""Whether a sentence is translated by CTranslate2 as it is alone: in random company, and in windows of equal length."""
+
+from __future__ import annotations
+
+import random
+from itertools import groupby
+
+import regard
+from regard import SearchSettings
+from regard.exchange.ctranslate2_runtime import library, tokens
+from regard.translation.engines.converted import opened
+
+_WINDOW = 8
+
+
+def compare_company(model: str, texts: list[str]) -> None:
+    """Prints, for each type of numbers, how many translations, and how many scores, differ from those alone."""
+    translator = regard.load(model, device="cpu")
+    names = tokens(translator.tokenisers.source)
+    sources = [[names[token] for token in translator.tokenisers.source.encode(text)] for text in texts]
+    for compute_type in ("int8", "float32"):
+        engine, _ = opened(translator.loaded, compute_type=compute_type)
+        searching = library().Translator(str(engine.folder), compute_type=compute_type, intra_threads=1)
+        alone = _found(searching, sources, [(n,) for n in range(len(sources))])
+        for name, windows in (("random company", _random(sources)), ("equal lengths", _equal(sources))):
+            found = _found(searching, sources, windows)
+            words = sum(found[n][0] != alone[n][0] for n in alone)
+            scores = sum(found[n][1] != alone[n][1] for n in alone)
+            print(
+                f"{compute_type}, {name}, windows of up to {_WINDOW}: of {len(alone)} sentences, {words} have another "
+                f"translation and {scores} another score than alone",
+                flush=True,
+            )
+
+
+Found = dict[int, tuple[list[str], float]]
+
+
+def _found(searching: object, sources: list[list[str]], windows: list[tuple[int, ...]]) -> Found:
+    width = SearchSettings().beam_size
+    found: Found = {}
+    for window in windows:
+        answers = searching.translate_batch(  # type: ignore[attr-defined]
+            [sources[n] for n in window], beam_size=width, length_penalty=0.42, return_scores=True
+        )
+        found |= {n: (answer.hypotheses[0], answer.scores[0]) for n, answer in zip(window, answers, strict=True)}
+    return found
+
+
+def _random(sources: list[list[str]]) -> list[tuple[int, ...]]:
+    numbers = list(range(len(sources)))
+    random.Random(2).shuffle(numbers)  # noqa: S311
+    return _cut(numbers)
+
+
+def _equal(sources: list[list[str]]) -> list[tuple[int, ...]]:
+    numbers = sorted(range(len(sources)), key=lambda n: len(sources[n]))
+    groups = [list(group) for _, group in groupby(numbers, key=lambda n: len(sources[n]))]
+    return [window for group in groups for window in _cut(group)]
+
+
+def _cut(numbers: list[int]) -> list[tuple[int, ...]]:
+    return [tuple(numbers[start : start + _WINDOW]) for start in range(0, len(numbers), _WINDOW)]

@@ -1,0 +1,99 @@
+"""Windows of sentences for CTranslate2: who is in one, and that a translation does not depend on it."""
+
+import random
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from regard import SearchSettings, Translator
+from regard.search import Result
+from regard.serve.calls import Call, Cancelled, Item
+from regard.serve.windows import Windows
+from regard.translation.engines.converted import opened
+from regard.translation.engines.engine import plain_requests
+from trained import sentence
+
+
+def test_each_call_in_turn_opens_a_window_so_a_short_one_comes_before_the_rest_of_a_long_one() -> None:
+    windows, long, short = Windows(equal=False), Call(99), Call(1)
+    windows.put(_items(long, [40] * 99))
+    windows.put(_items(short, [3]))
+    assert {item.call for item in windows.take(workers=1)} == {long}
+    assert [item.call for item in windows.take(workers=1)] == [short]
+    assert len(windows.take(workers=1)) == 1024 // 41
+    assert len(windows) == 99 - 2 * (1024 // 41)
+
+
+def test_sentences_of_all_calls_join_a_window_the_nearest_lengths_first() -> None:
+    windows = Windows(equal=False)
+    for lengths in ([30, 9, 8], [33, 20], [90], [28] * 2):
+        windows.put(_items(Call(len(lengths)), lengths))
+    assert _lengths(windows.take(workers=1)) == [30, 28, 28, 33, 20]
+    assert _lengths(windows.take(workers=1)) == [90]
+    assert _lengths(windows.take(workers=1)) == [9, 8]
+
+
+def test_windows_of_equal_length_hold_nothing_else() -> None:
+    windows, draw, taken = Windows(equal=True), random.Random(5), list[int]()  # noqa: S311
+    lengths = [draw.randint(1, 12) for _ in range(300)]
+    for start in range(0, 300, 6):
+        windows.put(_items(Call(6), lengths[start : start + 6]))
+    while window := windows.take(workers=2):
+        assert len(set(_lengths(window))) == 1
+        assert len(window) <= 32
+        taken += _lengths(window)
+    assert sorted(taken) == sorted(lengths)
+    assert not windows
+
+
+def test_workers_share_what_waits() -> None:
+    windows = Windows(equal=True)
+    windows.put(_items(Call(20), [5] * 20))
+    assert [len(windows.take(workers=2)) for _ in range(3)] == [10, 8, 2]
+
+
+def test_other_settings_make_another_window() -> None:
+    windows = Windows(equal=False)
+    windows.put(_items(Call(2), [4, 4]))
+    windows.put(_items(Call(1), [4], SearchSettings(beam_size=1)))
+    assert [len(windows.take(workers=1)) for _ in range(2)] == [2, 1]
+
+
+def test_calls_that_are_over_leave() -> None:
+    windows, gone, other = Windows(equal=True), Call(3), Call(1)
+    windows.put(_items(gone, [4] * 3))
+    windows.put(_items(other, [4]))
+    gone.fail(Cancelled())
+    assert len(windows) == 1
+    assert [item.call for item in windows.take(workers=1)] == [other]
+    assert not windows
+
+
+def test_in_int8_a_translation_has_the_same_bits_alone_and_in_any_company(trained_folder: Path) -> None:
+    pytest.importorskip("ctranslate2", reason="ctranslate2 is not installed: pip install 'regard[fast]'")
+    translator = Translator(trained_folder, device="cpu")
+    engine, _ = opened(translator.loaded, compute_type="int8")
+    draw = random.Random(2)  # noqa: S311
+    sources = [translator.tokenisers.source.encode(sentence(draw, longest=9)) for _ in range(60)]
+
+    def found(sentences: Sequence[Sequence[int]]) -> list[Result]:
+        return engine.search(sentences, SearchSettings(n_best=4))
+
+    alone = [found([source])[0].hypotheses for source in sources]
+    assert [result.hypotheses for result in found(sources)] == alone
+    assert [result.hypotheses for result in found(sources[::-1])] == alone[::-1]
+    assert [result.hypotheses for result in found(sources[::3])] == alone[::3]
+
+
+def _items(call: Call, lengths: Sequence[int], settings: SearchSettings | None = None) -> list[Item]:
+    sentences = [[7] * length for length in lengths]
+    requests = plain_requests(sentences)
+    return [
+        Item(call, number, ids, settings or SearchSettings(), request)
+        for number, (ids, request) in enumerate(zip(sentences, requests, strict=True))
+    ]
+
+
+def _lengths(items: Sequence[Item]) -> list[int]:
+    return [len(item.ids) for item in items]
