@@ -1,7 +1,7 @@
 """Scikit-learn's handwritten digits as two .npz files: 1,198 images of 8 x 8 pixels to train on, and a test third.
 
     python recipes/digits.py FOLDER
-    regard train --recipe recipes/digits.toml --out digits
+    regard train FOLDER/train.npz --recipe recipes/digits.toml --out digits
     regard evaluate digits --test FOLDER/test.npz
 
 The split is fixed: a third of each digit, drawn by scikit-learn with the seed 0.

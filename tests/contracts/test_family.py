@@ -312,3 +312,11 @@ def test_looking_inside_shows_the_one_kind_of_attention_that_a_model_has(
     assert "for one text" in page
     without = model.look("the cat sees the oak .", without=f"{kind}.0.0")
     assert without.weights(next(iter(without.lookups)))[0].sum() == 0
+
+
+def test_a_label_can_be_read_from_the_first_token_instead_of_the_mean(folder: Path) -> None:
+    made = family.model(folder / "first", "classes", folder / "classes.tsv", "model.pooling=first", steps=60)
+    model = regard.load(made)
+    assert model.model.settings.pooling == "first"
+    assert measure(made, folder / "classes.tsv").scores["accuracy"] > 90
+    assert model.classify("the cat sees the oak .").label == "animal"

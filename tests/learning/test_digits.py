@@ -21,13 +21,20 @@ def digits(folder: Path) -> Path:
     script = importlib.util.module_from_spec(found)
     found.loader.exec_module(script)
     script.write(folder / "digits")
-    return folder
+    return folder / "digits"
 
 
-def test_digits_are_recognised_after_a_few_steps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("REGARD_DATA", str(digits(tmp_path)))
+def test_digits_are_recognised_after_a_few_steps(tmp_path: Path) -> None:
+    data = digits(tmp_path)
     quick = ("training.cooldown=0.3", "training.batch_tokens=512", "training.warmup=40", "training.checkpoint_every=20")
-    train(recipe=ROOT / "recipes/digits.toml", out=tmp_path / "model", settings=quick, steps=200, device="cpu")
-    found = measure(tmp_path / "model", tmp_path / "digits/test.npz")
+    train(
+        data / "train.npz",
+        recipe=ROOT / "recipes/digits.toml",
+        out=tmp_path / "model",
+        settings=quick,
+        steps=200,
+        device="cpu",
+    )
+    found = measure(out, data / "test.npz")
     assert found.examples == 599
     assert found.scores["accuracy"] > 90

@@ -87,7 +87,9 @@ def _tokenisers(folder: Path, kind: str, size: int) -> Tokenisers:
         )
     content = foreign_files.read(folder, _TOKENIZER)
     listed = foreign_files.read_json(folder, _TOKENIZER)
-    known = {each["content"]: each["id"] for each in listed.get("added_tokens", ())}
+    added = listed.get("added_tokens")
+    tables = [each for each in added if isinstance(each, dict)] if isinstance(added, list) else []
+    known = {str(each.get("content")): each["id"] for each in tables if type(each.get("id")) is int}
     known |= {name: number for name, number in _vocabulary(listed).items() if name not in known}
     missing = [name for name in _SPECIAL[kind] if name not in known]
     if missing:

@@ -70,7 +70,7 @@ def _config(folder: Path, table: Mapping[str, Any]) -> MarianConfig:
     if table.get("model_type") != "marian":
         raise ModelFolderError(
             f"{where}: this is a model of the type {str(table.get('model_type'))[:40]!r}.\n"
-            "  Regard imports Marian models: those of OPUS-MT, and those that Regard or Marian wrote."
+            "  Regard imports Marian models (those of OPUS-MT, and those that Regard or Marian wrote), GPT-2 and BERT."
         )
     for key in _NO_MARIAN:
         if table.get(key):

@@ -28,11 +28,9 @@ _PARTS = ("weight", "bias")
 def settings_of(kind: str, config: Mapping[str, Any], where: str) -> dict[str, Any]:
     """The table [model] of a config.json."""
     usual = ("activation_function", "gelu_new") if kind == "gpt2" else ("hidden_act", "gelu")
-    activation = config.get(*usual)
+    activation = str(config.get(*usual))
     if activation not in _ACTIVATIONS:
-        raise ModelFolderError(
-            f"{where}: {usual[0]} = {str(activation)[:40]!r}: Regard has gelu, gelu_new, relu and silu."
-        )
+        raise ModelFolderError(f"{where}: {usual[0]} = {activation[:40]!r}: Regard has gelu, gelu_new, relu and silu.")
     usual_values: dict[str, dict[str, Any]] = {
         "gpt2": {"scale_attn_weights": True, "scale_attn_by_inverse_layer_idx": False, "add_cross_attention": False},
         "bert": {"position_embedding_type": "absolute", "is_decoder": False},
