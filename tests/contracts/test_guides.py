@@ -6,6 +6,7 @@ import shlex
 from pathlib import Path
 
 import pytest
+import zstandard
 from typer.testing import CliRunner
 
 from example_documents import EXAMPLES
@@ -104,7 +105,7 @@ def test_the_guide_to_adapting_works() -> None:
         ("evaluation.md", 2, "page.html"),
         ("looking.md", 3, "knock-out.html"),
         ("training.md", 1, "my-model/weights.safetensors"),
-        ("translating.md", 7, "docs.de/index.html"),
+        ("translating.md", 8, "big.de.txt"),
     ],
 )
 def test_what_the_other_guides_show_works(guide: str, count: int, written: str | None) -> None:
@@ -121,11 +122,13 @@ def test_what_the_other_guides_show_works(guide: str, count: int, written: str |
     Path("docs/index.html").write_text(EXAMPLES["a.html"], encoding="utf-8")
     for name in ("old.txt", "new.txt"):
         Path(name).write_text("w1 w2 x\nw3 x\n" + f"{name} x\n" * 3, encoding="utf-8")
+    Path("big.txt.zst").write_bytes(zstandard.compress(b"w1 w2\nw3\n"))
     for name, table in (("train.tsv.gz", "pairs.tsv"), ("test.tsv.gz", "test.tsv")):
         Path(name).write_bytes(gzip.compress(Path(table).read_bytes()))
     for arguments, piped in shown:
         run(arguments, piped)
     assert written is None or Path(written).is_file()
+    assert guide != "translating.md" or Path("docs.de/index.html").is_file()
 
 
 def test_the_guides_counts_are_those_of_the_split(data: Path, tmp_path: Path) -> None:

@@ -104,8 +104,8 @@ def _started_by_torchrun() -> bool:
     return "WORLD_SIZE" in os.environ and "RANK" in os.environ
 
 
-def may_be_restarted() -> bool:
-    """Whether torchrun may have started this process again after a failure: --max-restarts was given.
+def restartable() -> bool:
+    """Whether torchrun may have started this process again after a failure: it was given a number of restarts.
 
     Its count of restarts does not tell: a machine that was started again counts from zero, and so do the others if they
     notice the newcomer before the failure.

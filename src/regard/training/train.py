@@ -18,7 +18,7 @@ from regard.text.pairs import Columns
 from regard.training.adapting import own_tables
 from regard.training.advice import warnings
 from regard.training.command import command_line, tables_of
-from regard.training.distribution import may_be_restarted, own_card, processes
+from regard.training.distribution import own_card, processes, restartable
 from regard.training.events import Event, Journal, View
 from regard.training.finish import METRICS
 from regard.training.held_out import TEXTS
@@ -101,9 +101,7 @@ def train(
         "--resume": resume,
         "--changed-data": changed_data,
     }
-    call = _Call(
-        data, options, preset, recipe, settings, goes_on=resume or may_be_restarted(), changed_data=changed_data
-    )
+    call = _Call(data, options, preset, recipe, settings, goes_on=resume or restartable(), changed_data=changed_data)
     return _answered(call, Path(out), own_card(device_for(device)), view, also_tell, stop or Flag())
 
 
