@@ -192,6 +192,15 @@ def test_it_is_alive_and_ready_until_it_stops(served: Running) -> None:
         served.state.draining = False
 
 
+def test_a_server_that_is_ready_has_translated_once_so_the_first_request_waits_for_no_library(
+    both_ways: list[Path],
+) -> None:
+    with running(both_ways) as server:
+        metrics = server.get("/metrics")[1].decode()
+        for model in ("en-de", "de-en"):
+            assert f'regard_batch_sentences_count{{model="{model}"}} 1.0' in metrics
+
+
 def test_a_bucket_fills_again_and_clients_do_not_share_one(monkeypatch: pytest.MonkeyPatch) -> None:
     now = [100.0]
     monkeypatch.setattr("regard.serve.limits.time.monotonic", lambda: now[0])

@@ -12,6 +12,7 @@ from regard import modelfolder
 from regard.errors import SettingsError
 from regard.serve.answers import ApiError
 from regard.serve.batching import SharedEngine, Sharing
+from regard.serve.detection import detect
 from regard.serve.lanes import Seen
 from regard.serve.serve_settings import ServeSettings
 from regard.translation.translator import Translator
@@ -104,7 +105,7 @@ def _read(model: str, settings: ServeSettings, seen: Callable[[str], Seen]) -> S
             f"{model}: this model does not name its languages, so requests cannot be matched to it.\n"
             '  Add "languages": {"source": "en", "target": "de"} to its training recipe, and train it again.'
         )
-    return Served(
+    served = Served(
         name=name,
         source=languages["source"],
         target=languages["target"],
@@ -112,6 +113,14 @@ def _read(model: str, settings: ServeSettings, seen: Callable[[str], Seen]) -> S
         engine=sharing.engine,
         card=_card(translator.folder),
     )
+    _warm_up(served)
+    return served
+
+
+def _warm_up(served: Served) -> None:
+    """Translates once, so that the first request need not wait until libraries are loaded and weights are packed."""
+    served.translator.translate("a", alignment=served.attends)
+    detect("a", [served.source, served.target])
 
 
 def _card(folder: Path) -> str:

@@ -28,7 +28,7 @@ from regard.serve.parameters import (
 )
 from regard.serve.spans import linked_spans
 from regard.serve.state import State, bearer, state_of
-from regard.serve.translating import AUTO, Options, Outcome, choose
+from regard.serve.translating import AUTO, Options, Outcome, choose_aside
 
 _MOST_ALTERNATIVES = 15
 _USUAL_BEAM = 4
@@ -68,7 +68,7 @@ async def translate(request: Request) -> Response:
     if len(texts) > state.settings.max_texts:
         raise ApiError(400, f"Invalid request: request ({len(texts)}) exceeds batch limit ({state.settings.max_texts})")
     options = _options(values)
-    chosen = choose(state.catalogue, texts, source, target, html=options.html)
+    chosen = await choose_aside(state.catalogue, texts, source, target, html=options.html)
     found = await state.service.answer(request, state.translated(request, chosen, options), characters=characters)
     return JSONResponse(_answer(found, values, source=source, single=isinstance(given, str)))
 

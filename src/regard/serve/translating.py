@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 from regard.search import SearchSettings
 from regard.serve.answers import ApiError
@@ -88,6 +90,20 @@ def choose(
             )
         chosen.append(Chosen(text=text, detected=found, model=served if found.language != target else None))
     return chosen
+
+
+async def choose_aside(
+    catalogue: Catalogue,
+    texts: Sequence[str],
+    source: str,
+    target: str,
+    model: str | None = None,
+    *,
+    html: bool = False,
+) -> list[Chosen]:
+    """As `choose`; languages are detected in another thread, since a thousand texts would keep all clients waiting."""
+    work = partial(choose, catalogue, texts, source, target, model, html=html)
+    return await asyncio.to_thread(work) if source == AUTO else work()
 
 
 def _refuse_half_characters(texts: Sequence[str]) -> None:

@@ -14,7 +14,7 @@ from regard.serve.catalogue import Served
 from regard.serve.spans import linked_spans
 from regard.serve.state import State, bearer, state_of
 from regard.serve.streaming import events, parts_of
-from regard.serve.translating import Options, Outcome, choose
+from regard.serve.translating import Options, Outcome, choose, choose_aside
 from regard.serve.v1_schemas import (
     AlternativeAnswer,
     AttentionAnswer,
@@ -58,7 +58,7 @@ async def translate(request: Request, body: TranslationRequest) -> TranslationAn
         html=body.format == "html",
         without=heads_named(body.disabled_heads),
     )
-    chosen = choose(state.catalogue, texts, body.source, body.target, body.model, html=options.html)
+    chosen = await choose_aside(state.catalogue, texts, body.source, body.target, body.model, html=options.html)
     found = await state.service.answer(request, state.translated(request, chosen, options), characters=load)
     return TranslationAnswers(translations=[_answer(one) for one in found])
 
