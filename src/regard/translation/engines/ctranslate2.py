@@ -4,8 +4,8 @@ Its beam search follows the same hypotheses as ours (docs/engines.md says why) a
 finished hypotheses by another length penalty: all of them are taken, and compared by ours. It stops once so many have
 finished, not once nothing better can come: `_patience` says how many.
 
-A batch has sentences of one length. So nothing is padded, and a translation is the same in any company, bit by bit, in
-int8, too. Batches are small, and each core searches one of its own: that is faster than large batches on several cores.
+A batch has sentences of one length. So nothing is padded, and a translation is the same in any company; in int8, bit by
+bit. Batches are small, and each core searches one of its own: that is faster than large batches on several cores.
 
 What CTranslate2 cannot do as our search does is left to another engine, sentence by sentence: see `supports`,
 and those that reach their limit or repeat themselves.
