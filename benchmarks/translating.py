@@ -1,13 +1,17 @@
 """Translating on a processor: our engines beside `transformers` and bare CTranslate2, all with the same weights.
 
     python benchmarks/translating.py [--rounds 5] [--sentences 64] [--threads 2] [--only torch,...]
-    REGARD_DATA=... python benchmarks/translating.py --model FOLDER [--sentences 1000]
+    REGARD_DATA=... python benchmarks/translating.py --model FOLDER [--sentences 1000] [--texts multi30k]
+    REGARD_DATA=... python benchmarks/translating.py --model en-de --texts newstest2013 --sentences 1000 --only 8,auto
 
 Without a model: the paper's base model with a vocabulary of 8,000 and random weights, but for one dimension of its
 states that nothing else uses: it counts, so that every sentence ends after 24 tokens in every program. Such a model
-repeats itself, so the guard against that is off. With a model: the first sentences of Multi30k's test set of 2016.
-Beam 4; Regard's rows are from text to text, those of CTranslate2 alone and of `transformers` from tokens to tokens, on
-batches of similar length. Rounds alternate; medians. It also says how many translations of our engines are equal.
+repeats itself, so the guard against that is off. With a model: the first sentences of Multi30k's test set of 2016, or
+English news. Beam 4. All rows are from text to text, but that of `transformers`, whose batches were made before.
+CTranslate2 alone sorts by length and cuts into batches itself: as it comes, with all threads for one batch; and with
+one thread for each of several batches, of 32 sentences (workers) or of as many tokens as were fastest here (tuned).
+`Regard, auto` is what `regard translate` does, with checks and without. Rounds alternate; medians. It also says how
+many translations of our engines are equal.
 """
 
 import argparse
@@ -17,6 +21,7 @@ import statistics
 import tempfile
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -29,7 +34,7 @@ from rich.console import Console
 from rich.table import Table
 from transformers import MarianConfig, MarianMTModel
 
-from regard import modelfolder
+from regard import modelfolder, shipped
 from regard.exchange.ctranslate2 import convert
 from regard.exchange.ctranslate2_runtime import tokens
 from regard.models.transformer import MultiHeadAttention, Transformer, TransformerSettings
@@ -40,7 +45,7 @@ from regard.translation.translator import Translator
 DATA = Path(os.environ.get("REGARD_DATA", Path(__file__).parents[2] / "shared" / "data"))
 BEAM, LENGTH, VOCABULARY = 4, 24, 8_000
 HF_BATCH = 32
-CT2_BATCH = 32
+CT2_BATCH, CT2_TOKENS = 32, 192
 Program = Callable[[list[str]], list[str]]
 
 
@@ -80,8 +85,11 @@ def random_model(folder: Path) -> list[str]:
     return [" ".join(draw.choice(words) for _ in range(draw.randint(10, 30))) for _ in range(2_000)]
 
 
-def multi30k() -> list[str]:
-    with gzip.open(DATA / "multi30k" / "test_2016_flickr.en.gz", "rt", encoding="utf-8", newline="\n") as file:
+TEXTS = {"multi30k": "multi30k/test_2016_flickr.en.gz", "newstest2013": "newstest2013/de-en.en.gz"}
+
+
+def english(name: str) -> list[str]:
+    with gzip.open(DATA / TEXTS[name], "rt", encoding="utf-8", newline="\n") as file:
         return [line.rstrip("\n") for line in file]
 
 
@@ -160,26 +168,31 @@ def generating(model: Any, translator: Translator, texts: list[str]) -> Program:
     return program
 
 
-def bare(folder: Path, compute_type: str, translator: Translator, texts: list[str], threads: int) -> Program:
-    """CTranslate2 by itself, on tokens that were made before."""
-    names = tokens(translator.tokenisers.source)
-    sources = [[names[token] for token in translator.tokenisers.source.encode(text)] for text in texts]
-    longest = max(len(source) for source in sources) + 50
-    engine = ctranslate2.Translator(str(folder), device="cpu", compute_type=compute_type, intra_threads=threads)
+def bare(
+    folder: Path, compute_type: str, translator: Translator, *, workers: int, threads: int, **batch: Any
+) -> Program:
+    """CTranslate2 by itself, between the tokenisers."""
+    source, target = translator.tokenisers.source, translator.tokenisers.target
+    names, numbers = tokens(source), {name: number for number, name in enumerate(tokens(target))}
+    engine = ctranslate2.Translator(
+        str(folder), device="cpu", compute_type=compute_type, inter_threads=workers, intra_threads=threads
+    )
 
-    def program(_: list[str]) -> list[str]:
+    def program(texts: list[str]) -> list[str]:
+        sources = [[names[token] for token in ids] for ids in source.encode_batch(texts)]
+        longest = max(map(len, sources)) + 50
         found = engine.translate_batch(
-            sources, beam_size=BEAM, max_batch_size=CT2_BATCH, length_penalty=0.6, max_decoding_length=longest
+            sources, beam_size=BEAM, length_penalty=0.6, max_decoding_length=longest, **batch
         )
-        return [" ".join(one.hypotheses[0]) for one in found]
+        return [target.decode([numbers[word] for word in one.hypotheses[0]]) for one in found]
 
     return program
 
 
-def ours(folder: Path, engine: str, search: SearchSettings) -> Program:
+def ours(folder: Path, engine: str, search: SearchSettings, *, checks: bool | None = None) -> Program:
     """Regard from text to text."""
     translator = Translator(folder, device="cpu", engine=engine)
-    return lambda texts: [found.text for found in translator.stream(texts, search=search)]
+    return lambda texts: [found.text for found in translator.stream(texts, search=search, checks=checks)]
 
 
 def programs(folder: Path, texts: list[str], threads: int, work: Path, search: SearchSettings) -> dict[str, Program]:
@@ -197,7 +210,14 @@ def programs(folder: Path, texts: list[str], threads: int, work: Path, search: S
         converted.mkdir()
         convert(loaded, translator.tokenisers, converted, quantization=compute_type)
         found[f"Regard, ctranslate2 {compute_type}"] = ours(folder, engine, search)
-        found[f"CTranslate2 alone, {compute_type}"] = bare(converted, compute_type, translator, texts, threads)
+        alone = partial(bare, converted, compute_type, translator)
+        one = {"max_batch_size": CT2_BATCH}
+        found[f"CTranslate2 alone, {compute_type}"] = alone(workers=1, threads=threads, **one)
+        found[f"CTranslate2 alone, {compute_type}, workers"] = alone(workers=threads, threads=1, **one)
+        tuned = {"max_batch_size": CT2_TOKENS, "batch_type": "tokens"}
+        found[f"CTranslate2 alone, {compute_type}, tuned"] = alone(workers=threads, threads=1, **tuned)
+    found["Regard, auto"] = ours(folder, "auto", search)
+    found["Regard, auto, without checks"] = ours(folder, "auto", search, checks=False)
     return found
 
 
@@ -229,13 +249,14 @@ def main() -> None:
     parser.add_argument("--sentences", type=int, default=64)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--model", type=Path)
+    parser.add_argument("--texts", choices=sorted(TEXTS), default="multi30k")
     parser.add_argument("--only", default="", help="programs whose name contains one of these, with commas")
     options = parser.parse_args()
     torch.set_num_threads(options.threads)
     with tempfile.TemporaryDirectory() as work:
         os.environ["REGARD_CACHE"] = f"{work}/cache"
-        folder = options.model or Path(work) / "model"
-        texts = (multi30k() if options.model else random_model(folder))[: options.sentences]
+        folder = shipped.find(options.model) if options.model else Path(work) / "model"
+        texts = (english(options.texts) if options.model else random_model(folder))[: options.sentences]
         search = SearchSettings(beam_size=BEAM) if options.model else SearchSettings(beam_size=BEAM, repetition_cycle=0)
         running = programs(folder, texts, options.threads, Path(work), search)
         wanted = options.only.split(",")
@@ -243,11 +264,13 @@ def main() -> None:
         speeds = measure(running, texts, options.rounds)
     medians = {name: statistics.median(values) for name, values in speeds.items()}
     title = f"{len(texts)} sentences, beam {BEAM}, {options.threads} threads, medians of {options.rounds} rounds"
-    peers = ("transformers, generate", "CTranslate2 alone, float32", "CTranslate2 alone, int8")
-    table = Table("program", "sentences/s", "x generate", "x alone, float32", "x alone, int8", title=title)
+    alone = "CTranslate2 alone, int8"
+    peers = ("transformers, generate", "CTranslate2 alone, float32", alone, f"{alone}, workers", f"{alone}, tuned")
+    ratios = ("x generate", "x alone, float32", "x alone, int8", "x workers", "x tuned")
+    table = Table("program", "sentences/s", *ratios, title=title)
     for name, median in medians.items():
-        ratios = (f"{median / medians[peer]:.2f}" if peer in medians else "" for peer in peers)
-        table.add_row(name, f"{median:.1f}", *ratios)
+        cells = (f"{median / medians[peer]:.2f}" if peer in medians else "" for peer in peers)
+        table.add_row(name, f"{median:.1f}", *cells)
     for name, values in speeds.items():
         print(" ", name, *(f"{value:.1f}" for value in values))
     Console(width=110).print(table)

@@ -7,6 +7,7 @@ import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,10 +19,11 @@ from regard.exchange import ctranslate2 as exchange
 from regard.exchange import export, exporters
 from regard.exchange.ctranslate2_runtime import POSITIONS, library, tokens
 from regard.modelfolder import ModelFolder
-from regard.search import Request, SearchSettings
+from regard.search import Request, Result, SearchSettings
 from regard.tokens import Tokenisers, TokeniserSettings, train
 from regard.translation.engines import Loaded, converted, ctranslate2_float32, open_engine
 from regard.translation.engines.ctranslate2 import CTranslate2Engine, available
+from regard.translation.engines.engine import plain_requests
 from regard.translation.engines.torch import TorchEngine
 from runs import corpus, here, run
 from small import VOCABULARY, padded, transformer
@@ -405,6 +407,45 @@ def test_auto_opens_ctranslate2_once_whether_or_not_the_model_was_converted(
         assert engine.name == "ctranslate2"
         assert opened == ["float32"] * times
         assert len(engine.search(some, SearchSettings())) == 3
+
+
+def test_auto_computes_in_int8_where_weights_are_stored_in_int8_and_most_probes_agree(
+    loaded: ModelFolder, tokenisers: Tokenisers, ours: TorchEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stored = loaded._replace(description=loaded.description.model_copy(update={"stored_as": "int8"}))
+    given = Loaded(folders=(Path("a"),), members=(stored,), tokenisers=tokenisers, device=torch.device("cpu"))
+    assert open_engine("auto", given).compute_type == "int8"  # type: ignore[attr-defined]
+    built = converted.build
+
+    def doubtful(*arguments: Any, compute_type: str, **options: Any) -> Any:
+        engine, verdict = built(*arguments, compute_type=compute_type, **options)
+        half = verdict.probes // 2 if compute_type == "int8" else verdict.equal
+        return engine, verdict.model_copy(update={"equal": half})
+
+    monkeypatch.setattr(converted, "build", doubtful)
+    assert open_engine("auto", given).compute_type == "float32"  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("compute_type", ["int8", "float32"])
+def test_a_sentence_is_translated_alike_alone_and_in_any_company_in_int8_bit_by_bit(
+    compute_type: str, loaded: ModelFolder, tokenisers: Tokenisers, ours: TorchEngine
+) -> None:
+    engine, settings = theirs(loaded, tokenisers, ours, compute_type), SearchSettings(n_best=4)
+    some = sentences(tokenisers)
+
+    def seen(result: Result) -> Any:
+        return result if compute_type == "int8" else [one.ids for one in result.hypotheses]
+
+    def found(numbers: Sequence[int]) -> dict[int, Any]:
+        asked = [some[number] for number in numbers]
+        results = engine.attempt(asked, settings, requests=plain_requests(asked))
+        return {numbers[place]: seen(result) for place, result in results.items()}
+
+    together = found(range(len(some)))
+    assert len(together) > len(some) // 2
+    assert found(range(len(some))[::-1]) == together
+    for number in range(40):
+        assert found([number]).get(number) == together.get(number)
 
 
 def test_an_engine_is_chosen_by_name_and_by_default_only_where_it_agrees(

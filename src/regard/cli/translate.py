@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from regard.text.memory import Memory
     from regard.translation.translator import Translator
 
+_WINDOW = 2048  # lines of a file that are held: the Translator works on several parts of them side by side
+
 
 def command(
     model: Model,
@@ -242,7 +244,7 @@ def _lines(window: Lines, files: list[Path], encoding: str | None) -> None:
 
 
 def _windows(files: list[Path], encoding: str | None) -> Iterator[list[str]]:
-    """The lines of the files in order, some hundred at a time."""
+    """The lines of the files in order, some at a time."""
     from regard.cli import standard_input
     from regard.text.bad_input import BadInput
     from regard.text.files import lines
@@ -252,5 +254,5 @@ def _windows(files: list[Path], encoding: str | None) -> Iterator[list[str]]:
             yield from standard_input.windows(encoding)
             continue
         rest = (line for line in lines(path, BadInput(), encoding) if line is not None)
-        while window := list(islice(rest, standard_input.WINDOW)):
+        while window := list(islice(rest, _WINDOW)):
             yield window

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import islice, zip_longest
+from functools import partial
+from itertools import chain, islice, zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
@@ -24,6 +25,7 @@ from regard.translation.belonging import Belonging
 from regard.translation.checking import Parts, checking
 from regard.translation.confidence import read_calibration
 from regard.translation.engines import Engine, Opener, open_engine
+from regard.translation.engines.engine import searches_at_once
 from regard.translation.finding import Finder
 from regard.translation.forcing import Forcing
 from regard.translation.forking import refuse_after_fork
@@ -32,6 +34,7 @@ from regard.translation.opening import most_pieces, most_positions, open_models
 from regard.translation.passes import Reader, Searching
 from regard.translation.protection import Protection
 from regard.translation.segments import Segmenter
+from regard.translation.side_by_side import side_by_side
 from regard.translation.texts import Asked, Texts, strings
 from regard.translation.translation import Alternative, Scored, Translation
 
@@ -45,6 +48,7 @@ __all__ = ["Alternative", "Scored", "Translation", "Translator", "load"]
 
 _WINDOW = 2048  # texts that are translated together in a stream, ...
 _TOGETHER = 65536  # ... and where all are held anyway: towards the end of a window, a GPU has less and less to do
+_PART, _PARTS = 512, 4  # texts of a part, where parts are searched side by side; parts that are held
 _SPLIT_OVER = 40
 _LANGUAGE = re.compile("[a-z]{2,3}")
 _NO_LANGUAGES = frozenset({"iso", "ipa", "zxx"})
@@ -301,15 +305,13 @@ class Translator:
             )
 
     def _streamed(self, texts: Iterator[str], asked: Asked, window: int) -> Iterator[Translation]:
-        error: Exception | None = None
-        while error is None:
-            taken, error = _taken(texts, window)
-            refuse_after_fork()
-            if not taken:
-                break
-            yield from self._texts.translated(taken, asked)
-        if error is not None:
-            raise error
+        beside = searches_at_once(self._engine) > 1
+        windows = _Windows(texts, min(window, _PART) if beside else window)
+        work = partial(self._texts.translated, asked=asked)
+        ahead = min(_PARTS, window // _PART) if beside else 1
+        yield from side_by_side(windows, work, ahead=ahead) if ahead > 1 else chain.from_iterable(map(work, windows))
+        if windows.error is not None:
+            raise windows.error
 
     def _scored(self, pairs: Sequence[tuple[str, str]]) -> list[Scored]:
         source, target = self.tokenisers.source, self.tokenisers.target
@@ -363,14 +365,24 @@ def _open_again(folders: list[Path], options: Mapping[str, Any]) -> Translator:
     return Translator(folders, **options)
 
 
-def _taken(texts: Iterator[str], window: int) -> tuple[list[str], Exception | None]:
-    """The next texts, and the error that their iterator raised after them."""
-    taken: list[str] = []
-    try:
-        taken.extend(islice(texts, window))
-    except Exception as error:  # noqa: BLE001 it is raised once the texts before it are translated
-        return taken, error
-    return taken, None
+class _Windows:
+    """Texts in lists of one size. An error of their iterator ends them, and is kept: the texts before it count."""
+
+    def __init__(self, texts: Iterator[str], size: int) -> None:
+        self._texts, self._size = texts, size
+        self.error: Exception | None = None
+
+    def __iter__(self) -> Iterator[list[str]]:
+        while self.error is None:
+            taken: list[str] = []
+            try:
+                taken.extend(islice(self._texts, self._size))
+            except Exception as error:  # noqa: BLE001 it is raised once the texts before it are translated
+                self.error = error
+            refuse_after_fork()
+            if not taken:
+                break
+            yield taken
 
 
 def _paired(sources: Iterable[str], targets: Iterable[str]) -> Iterator[tuple[str, str]]:

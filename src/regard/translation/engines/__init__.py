@@ -16,7 +16,7 @@ Opener = Callable[[Loaded], Engine]
 """Opens an engine that is not a file of this folder, such as one that several requests share."""
 
 
-AUTO = ("ctranslate2-float32", "torch")
+AUTO = ("ctranslate2", "ctranslate2-float32", "torch")
 """What `auto` tries, in this order. Only the files of engines that are tried are imported: some need PyTorch."""
 
 

@@ -4,6 +4,9 @@ Its beam search follows the same hypotheses as ours (docs/engines.md says why) a
 finished hypotheses by another length penalty: all of them are taken, and compared by ours. It stops once so many have
 finished, not once nothing better can come: `_patience` says how many.
 
+Batches are small, and each core searches one of its own: that is faster than large batches on several cores. In int8,
+a batch has sentences of one length. So nothing is padded, and a translation has the same bits in any company.
+
 What CTranslate2 cannot do as our search does is left to another engine, sentence by sentence: see `supports`,
 and those that reach their limit or repeat themselves.
 """
@@ -18,7 +21,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from regard.batches.similar_lengths import by_length
+from regard.batches.similar_lengths import by_length, of_one_length
+from regard.errors import RegardError
 from regard.exchange.ctranslate2_runtime import library, tokens
 from regard.search import Hypothesis, Request, Result, SearchSettings
 from regard.search.length import limit
@@ -26,7 +30,7 @@ from regard.tokens import Tokenisers
 from regard.tokens.tokeniser import SPECIAL
 from regard.translation.engines.engine import Engine, EngineFile, Loaded, plain_requests
 
-_BATCH_TOKENS = 1024  # source tokens, padding included, of the sentences that are searched side by side
+_BATCH_TOKENS = 192  # source tokens of the sentences that are searched side by side: their caches stay near the core
 _END = SPECIAL[1]
 _LIKE_OURS = 0.7  # length^(0.7 alpha) orders hypotheses of usual lengths almost as ((5 + length) / 6)^alpha does
 _NEARLY_NONE = 1e-30  # a length penalty that changes no score, and yet is not 0, which would end the search early
@@ -62,8 +66,7 @@ class CTranslate2Engine:
     ) -> None:
         self.compute_type, self._open_fallback, self._positions = compute_type, fallback, positions
         self.folder = folder  # may move later; opened from here again by `use_workers`
-        cores = threads or _threads()
-        self._translator = self._opened(workers=1, threads=cores)
+        self.use_workers(threads or _threads())
         self._source = tokens(tokenisers.source)
         self._target = {name: number for number, name in enumerate(tokens(tokenisers.target))}
 
@@ -72,13 +75,15 @@ class CTranslate2Engine:
         """The engine for what CTranslate2 cannot do, opened when it is first needed: it loads PyTorch and the model."""
         return self._open_fallback()
 
-    def _opened(self, *, workers: int, threads: int) -> Any:
-        return library().Translator(
+    def use_workers(self, count: int) -> None:
+        """From now on, so many searches run at once, on one core each; call this before the first search."""
+        self.searches_at_once = count
+        self._translator = library().Translator(
             str(self.folder),
             device="cpu",
             compute_type=self.compute_type,
-            inter_threads=workers,
-            intra_threads=threads,
+            inter_threads=count,
+            intra_threads=1,
         )
 
     @property
@@ -89,10 +94,6 @@ class CTranslate2Engine:
         translation; without padding, a translation does not depend on the other sentences.
         """
         return self.compute_type == "int8"
-
-    def use_workers(self, count: int) -> None:
-        """From now on, so many searches run at once, on one core each; call this before the first search."""
-        self._translator = self._opened(workers=count, threads=1)
 
     def supports(self, settings: SearchSettings, requests: Sequence[Request] = ()) -> bool:
         """Whether CTranslate2 searches all of this as our own search does.
@@ -129,8 +130,10 @@ class CTranslate2Engine:
             if self.supports(settings, [request]) and sentence and max(len(sentence), limits[n]) + 1 <= self._positions
         ]
         waiting = []
-        lengths, equal = [len(sentence) + 1 for sentence in sentences], self.equal_lengths
-        for batch in by_length(lengths, tokens=_BATCH_TOKENS, numbers=fitting, equal=equal):
+        lengths = [len(sentence) + 1 for sentence in sentences]
+        share = -(-sum(lengths[n] for n in fitting) // self.searches_at_once)
+        batches = of_one_length if self.equal_lengths else by_length
+        for batch in batches(lengths, tokens=min(_BATCH_TOKENS, share), numbers=fitting):
             texts = [[self._source[token] for token in sentences[n]] for n in batch]
             waiting.append((batch, self._started(texts, settings, max(limits[n] for n in batch))))
         found: dict[int, Result] = {}
@@ -235,4 +238,18 @@ def _open(loaded: Loaded) -> Engine:
     return opened(loaded, compute_type="int8")[0]
 
 
-ENGINE = EngineFile(open=_open)
+def _open_if_it_suits(loaded: Loaded) -> Engine | None:
+    """The engine, on a processor, for a model that is stored in int8: CTranslate2 computes with the same weights."""
+    from regard.translation.engines.converted import opened
+
+    stored = [member.description.stored_as for member in loaded.members]
+    if loaded.device.type != "cpu" or stored != ["int8"] or not available():
+        return None
+    try:
+        engine, verdict = opened(loaded, compute_type="int8")
+    except (RegardError, OSError):
+        return None
+    return engine if verdict.mostly_agrees else None
+
+
+ENGINE = EngineFile(open=_open, open_if_it_suits=_open_if_it_suits)

@@ -40,6 +40,11 @@ class Engine(Protocol):
         """
 
 
+def searches_at_once(engine: Engine) -> int:
+    """How many searches of different threads an engine runs at the same time; most run one after the other."""
+    return int(getattr(engine, "searches_at_once", 1))
+
+
 @dataclass(frozen=True, kw_only=True)
 class Loaded:
     """What an engine is opened for: a model, or several that make an ensemble, in the order of their folders.

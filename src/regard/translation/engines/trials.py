@@ -39,6 +39,11 @@ class Verdict(Settings):
         """Whether every sentence came out the same, and there was one."""
         return self.equal == self.probes > 0
 
+    @property
+    def mostly_agrees(self) -> bool:
+        """Whether most sentences came out the same: of random tokens, those in int8 differ where two are near."""
+        return 2 * self.equal > self.probes
+
 
 def remembered(conversion: str) -> Verdict | None:
     """The verdict on a conversion, by its key, if it was tried in the same surroundings."""
