@@ -4,6 +4,7 @@ import asyncio
 import json
 import socket
 import threading
+import weakref
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,10 +13,12 @@ from typer.testing import CliRunner
 
 from regard.cli import _application
 from regard.errors import SettingsError
+from regard.serve import lifecycle
 from regard.serve.keys import Keys, hash_of, new_key
 from regard.serve.lifecycle import bound
 from regard.serve.limits import Allowance, Limits
 from regard.serve.serve_settings import ServeSettings
+from regard.translation.garbage import no_garbage
 from serving import Running, running
 from trained import translation
 
@@ -199,6 +202,21 @@ def test_a_server_that_is_ready_has_translated_once_so_the_first_request_waits_f
         metrics = server.get("/metrics")[1].decode()
         for model in ("en-de", "de-en"):
             assert f'regard_batch_sentences_count{{model="{model}"}} 1.0' in metrics
+
+
+def test_cyclic_garbage_goes_though_some_text_is_always_being_translated(
+    served: Running, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert served.get("/health")[0] == 200
+    with no_garbage():
+        cycle: list[object] = [threading.Event()]
+        cycle.append(cycle)
+        gone = threading.Event()
+        weakref.finalize(cycle[0], gone.set)
+        del cycle
+        assert not gone.wait(0.2)
+        monkeypatch.setattr(lifecycle, "_YOUNG", 1)
+        assert gone.wait(20)
 
 
 def test_a_bucket_fills_again_and_clients_do_not_share_one(monkeypatch: pytest.MonkeyPatch) -> None:

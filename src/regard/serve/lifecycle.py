@@ -7,6 +7,7 @@ that it has accepted. A second one stops it at once. SIGHUP: it loads its models
 from __future__ import annotations
 
 import asyncio
+import gc
 import logging
 import signal
 import socket
@@ -25,6 +26,7 @@ from regard.serve.state import State
 _BACKLOG = 2048
 _LONGEST_HEADERS = 1 << 18  # bytes; some clients put texts into the query string
 _TICKS = 10  # a second
+_YOUNG, _ALL = 5 * _TICKS, 60 * _TICKS  # ticks between two looks for cyclic garbage
 
 
 class Server(uvicorn.Server):
@@ -91,6 +93,7 @@ class Server(uvicorn.Server):
             for connection in list(self.server_state.connections):
                 assert isinstance(connection, Connection)
                 connection.close_if_late(self.state.settings.header_seconds)
+        _collect_garbage(counter)
         stops = await super().on_tick(counter)
         return stops or (self._stop_at is not None and time.monotonic() >= self._stop_at)
 
@@ -109,6 +112,17 @@ class Server(uvicorn.Server):
             await asyncio.to_thread(self.state.reload)
         except (RegardError, OSError) as error:
             self.state.log.warning("reload failed", message=str(error))
+
+
+def _collect_garbage(tick: int) -> None:
+    """Looks for cyclic garbage now and then.
+
+    Python does not look while texts are translated (`no_garbage`), and under load there is always a text.
+    """
+    if tick % _ALL == 0:
+        gc.collect()
+    elif tick % _YOUNG == 0:
+        gc.collect(1)
 
 
 class _Forward(logging.Handler):
