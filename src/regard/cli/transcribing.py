@@ -10,7 +10,6 @@ import typer
 
 from regard.cli.output import print_json
 from regard.errors import ModelFolderError, SettingsError
-from regard.modelfolder import DESCRIPTION
 
 if TYPE_CHECKING:
     from regard.search import SearchSettings
@@ -20,7 +19,7 @@ def reads_vectors(model: Path) -> bool:
     """Whether the folder holds a model whose source is vectors."""
     from regard import modelfolder
 
-    task = modelfolder.read_description(model).task if (model / DESCRIPTION).is_file() else ""
+    task = modelfolder.read_description(model).task if (model / modelfolder.DESCRIPTION).is_file() else ""
     if task == "recognition":
         raise ModelFolderError(
             f"{model}: this model gives labels, so it does not translate.\n  Use it with: regard classify {model}"
