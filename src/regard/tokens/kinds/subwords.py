@@ -30,6 +30,7 @@ from regard.tokens.tokeniser import BEGIN, END, SPACE, SPECIAL, UNKNOWN, fingerp
 _THREADS = 16  # the sums of unigram training depend on how many threads share them: a constant makes files repeatable
 _BYTES = 256
 _TOGETHER = 10_000  # texts whose characters are counted at a time
+_FEW = 24  # texts that are encoded one by one
 _LEAST_COVERAGE = 0.98  # the least that SentencePiece accepts
 
 _log = logging.getLogger(__name__)
@@ -77,7 +78,12 @@ class Subwords:
         return ids
 
     def encode_batch(self, texts: list[str], threads: int = 1) -> list[list[int]]:
-        """The ids of each of `texts`, which are in normal form, at SentencePiece's own speed."""
+        """The ids of each of `texts`, which are in normal form, at SentencePiece's own speed.
+
+        SentencePiece starts threads for every list, which takes as long as encoding some twenty sentences.
+        """
+        if len(texts) <= _FEW:
+            return [self.encode(text) for text in texts]
         try:
             ids: list[list[int]] = self._processor.encode(texts, out_type=int, num_threads=threads)
         except TypeError:
