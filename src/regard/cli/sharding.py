@@ -1,4 +1,4 @@
-"""`regard translate --shards`: what is asked for, the work, and what is told at the end."""
+"""`regard translate --shards`: its options, the work itself, and the summary at the end."""
 
 from __future__ import annotations
 

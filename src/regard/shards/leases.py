@@ -146,7 +146,7 @@ class Leases:
 
 
 def _read(place: Path) -> _Lease | None:
-    """What the file holds now; None where there is none."""
+    """The content of the file now; None if it does not exist."""
     try:
         with place.open("rb") as file:
             return _Lease(file.read(4096), os.fstat(file.fileno()).st_mtime_ns)
