@@ -3,6 +3,7 @@
 import random
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -84,6 +85,27 @@ def test_in_int8_a_translation_has_the_same_bits_alone_and_in_any_company(traine
     assert [result.hypotheses for result in found(sources)] == alone
     assert [result.hypotheses for result in found(sources[::-1])] == alone[::-1]
     assert [result.hypotheses for result in found(sources[::3])] == alone[::3]
+
+
+def test_a_window_on_one_core_is_one_batch_and_a_list_is_divided_among_all(
+    trained_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("ctranslate2", reason="ctranslate2 is not installed: pip install 'regard[fast]'")
+    translator = Translator(trained_folder, device="cpu")
+    engine, _ = opened(translator.loaded, compute_type="int8")
+    engine.use_workers(2)
+    search, batches = engine._started, list[int]()
+
+    def counted(texts: list[list[str]], settings: SearchSettings, longest: int) -> list[Any]:
+        batches.append(len(texts))
+        return search(texts, settings, longest)
+
+    monkeypatch.setattr(engine, "_started", counted)
+    sources = [translator.tokenisers.source.encode("alto gan mirto")] * 8
+    divided = engine.attempt(sources, SearchSettings(), requests=plain_requests(sources))
+    whole = engine.attempt(sources, SearchSettings(), requests=plain_requests(sources), cores=1)
+    assert batches == [4, 4, 8]
+    assert divided == whole
 
 
 def _items(call: Call, lengths: Sequence[int], settings: SearchSettings | None = None) -> list[Item]:

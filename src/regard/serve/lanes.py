@@ -293,7 +293,8 @@ class _Converted:
 
     def _attempt(self, items: Sequence[Item]) -> dict[int, Result]:
         settings: SearchSettings = items[0].settings
-        found = self._engine.attempt([item.ids for item in items], settings, requests=[item.request for item in items])
+        sources, requests = [item.ids for item in items], [item.request for item in items]
+        found = self._engine.attempt(sources, settings, requests=requests, cores=1)
         left = [item for number, item in enumerate(items) if number not in found]
         if left:
             self._others.put(left)

@@ -120,9 +120,18 @@ class CTranslate2Engine:
         return [found[n] for n in range(len(sentences))]
 
     def attempt(
-        self, sentences: Sequence[Sequence[int]], settings: SearchSettings, *, requests: Sequence[Request]
+        self,
+        sentences: Sequence[Sequence[int]],
+        settings: SearchSettings,
+        *,
+        requests: Sequence[Request],
+        cores: int | None = None,
     ) -> dict[int, Result]:
-        """What CTranslate2 finds, by the number of the sentence, without those where our search would find another."""
+        """What CTranslate2 finds, by the number of the sentence, without those where our search would find another.
+
+        The sentences are divided among so many cores, by default all; a caller that searches on others meanwhile says
+        fewer.
+        """
         limits = [limit(request, settings) for request in requests]
         fitting = [
             n
@@ -131,7 +140,7 @@ class CTranslate2Engine:
         ]
         waiting = []
         lengths = [len(sentence) + 1 for sentence in sentences]
-        share = -(-sum(lengths[n] for n in fitting) // self.searches_at_once)
+        share = -(-sum(lengths[n] for n in fitting) // (cores or self.searches_at_once))
         batches = of_one_length if self.equal_lengths else by_length
         for batch in batches(lengths, tokens=min(_BATCH_TOKENS, share), numbers=fitting):
             texts = [[self._source[token] for token in sentences[n]] for n in batch]
