@@ -1,4 +1,4 @@
-"""The checks of translations, the passes around the search, and what is told about them."""
+"""The checks of translations, the passes around the search, and the reports about them."""
 
 import json
 import random

@@ -74,7 +74,7 @@ def test_the_process_never_outlives_the_preparation(tmp_path: Path, monkeypatch:
 
 
 def _sleeper(folder: Path) -> str:
-    """A program that ignores its arguments and its input, and takes for ever."""
+    """A program that ignores its arguments and its input, and never ends."""
     script = folder / "sleeper"
     script.write_text("#!/bin/sh\nexec sleep 1000\n")
     script.chmod(0o755)
