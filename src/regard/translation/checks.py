@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from regard.text.directives import DIRECTIVES, arguments
 from regard.text.numbers import numbers, spelt_out, unmatched
@@ -21,6 +22,7 @@ from regard.text.units import lost_units
 SERIOUS = frozenset({"characters", "markup", "numbers", "placeholders", "words"})
 
 _WORD = re.compile(r"[^\W\d_]+")
+_MARKS = re.compile("[%{}<]")  # placeholders have one of them
 _ENDS = ".!?…。！？"
 _CLOSERS = "\"'”’“»)]*_ "
 _DANGLING = ",;:-–—([{„«"
@@ -41,8 +43,7 @@ class Finding:
         return self.check in SERIOUS
 
 
-@dataclass(frozen=True)
-class Checked:
+class Checked(NamedTuple):
     """What is checked: a source, its placeholders in their syntax, and what is known of its translation."""
 
     source: str
@@ -64,17 +65,18 @@ class Checks:
         """What is wrong, if anything."""
         found: list[Finding] = []
         source, target = pair.source, pair.target
+        there = placeholders(target, pair.syntax)
         if not target.isascii() and (strange := self.strange(source, target)):
             found.append(Finding("characters", f"{' '.join(strange)} is not in the source"))
-        if pair.placeholders or any(sign in target for sign in "%{}<"):
-            found += _of_placeholders(pair)
-        found += self._of_numbers(pair)
+        if pair.placeholders or _MARKS.search(target):
+            found += _of_placeholders(pair, there)
+        found += self._of_numbers(pair, there)
         found += [Finding("terms", f"{term!r} would make the sentence worse") for term in pair.terms]
         if not any(map(str.isalnum, target)) and any(map(str.isalnum, source)):
             found.append(Finding("words", "no words are left"))
         elif len(source) > _FEW or len(target) > _FEW:
             found += _of_length(source, target)
-            words = without(source, pair.placeholders), without(target, placeholders(target, pair.syntax))
+            words = without(source, pair.placeholders), without(target, there)
             found += _of_words(*words, copies=self._source != self._target, repetition=not pair.may_repeat)
         if pair.cut_off:
             found.append(Finding("unfinished", "it reached the length limit"))
@@ -89,9 +91,8 @@ class Checks:
         unknown = {one for one in target if not one.isascii() and one not in self._known}
         return sorted(one for one in unknown if one.lower() not in source.lower())
 
-    def _of_numbers(self, pair: Checked) -> list[Finding]:
-        asked = numbers(pair.source, pair.placeholders)
-        said = numbers(pair.target, placeholders(pair.target, pair.syntax))
+    def _of_numbers(self, pair: Checked, there: Sequence[Placeholder]) -> list[Finding]:
+        asked, said = numbers(pair.source, pair.placeholders), numbers(pair.target, there)
         if not asked and not said:
             return []
         lost, invented = unmatched(asked, said)
@@ -105,15 +106,13 @@ class Checks:
         ]
 
 
-def _of_placeholders(pair: Checked) -> list[Finding]:
+def _of_placeholders(pair: Checked, there: Sequence[Placeholder]) -> list[Finding]:
     lost, invented = differences(pair.source, pair.target, pair.syntax)
     found = [Finding(_named(one), f"{one} is missing") for one in lost]
     found += [Finding(_named(one), f"{one} is not in the source") for one in invented]
     if not found and any(one.is_tag for one in pair.placeholders) and not same_tags(pair.source, pair.target):
         found.append(Finding("markup", "tags are not nested as in the source"))
-    if not found and _braces(pair.source, pair.placeholders) != _braces(
-        pair.target, placeholders(pair.target, pair.syntax)
-    ):
+    if not found and _braces(pair.source, pair.placeholders) != _braces(pair.target, there):
         found.append(Finding("placeholders", "braces are not those of the source"))
     if not found and pair.syntax in DIRECTIVES:
         asked, said = (arguments(text, pair.syntax) for text in (pair.source, pair.target))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import replace
 
 from regard.search import SearchSettings
 from regard.text.placeholders import Placeholder
@@ -30,7 +29,7 @@ class Emphasis:
         by_number = dict(zip(special, shown, strict=True))
         found = self._inner.translated([by_number.get(n, one) for n, one in enumerate(sentences)], settings)
         for n in special:
-            found[n] = [replace(other, text=_TAG.sub("**", other.text)) for other in found[n]]
+            found[n] = [other._replace(text=_TAG.sub("**", other.text)) for other in found[n]]
         return found
 
 

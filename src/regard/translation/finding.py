@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from typing import NamedTuple
 
 from regard.search import Hypothesis, Request, Result, SearchSettings
 from regard.text.placeholders import Placeholder
@@ -14,8 +15,7 @@ from regard.translation.glossary import says
 from regard.translation.translation import Alignment
 
 
-@dataclass(frozen=True)
-class Sentence:
+class Sentence(NamedTuple):
     """One that is to be translated."""
 
     text: str  # in normal form
@@ -27,8 +27,7 @@ class Sentence:
     syntax: str = ""  # of its placeholders, where a catalogue states it
 
 
-@dataclass(frozen=True)
-class Found:
+class Found(NamedTuple):
     """One translation of a sentence."""
 
     source: Sequence[int]  # the ids that were searched: without placeholders, where those were put back
@@ -49,7 +48,9 @@ class Found:
     @property
     def badness(self) -> tuple[int, int]:
         """How many findings there are, the serious ones first; none where the source text stays."""
-        return (0, 0) if self.refused else (sum(one.serious for one in self.findings), len(self.findings))
+        if self.refused or not self.findings:
+            return 0, 0
+        return sum(one.serious for one in self.findings), len(self.findings)
 
     @property
     def is_sound(self) -> bool:
@@ -58,11 +59,11 @@ class Found:
 
     def saying(self, text: str) -> Found:
         """The same, with another text."""
-        return self if text == self.text else replace(self, text=text, changed=True, alignment=None)
+        return self if text == self.text else self._replace(text=text, changed=True, alignment=None)
 
     def with_logprobs(self, logprobs: Sequence[float]) -> Found:
         """The same, with the log-probability of each piece and of the end."""
-        return replace(self, hypothesis=replace(self.hypothesis, logprobs=tuple(logprobs)))
+        return self._replace(hypothesis=replace(self.hypothesis, logprobs=tuple(logprobs)))
 
 
 class Finder:

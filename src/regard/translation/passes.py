@@ -7,7 +7,6 @@ in the translations that come back. The innermost is the search itself. docs/tra
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Protocol
 
 from regard.search import SearchSettings
@@ -64,7 +63,7 @@ class Reader:
         if asked is not None:
             asked = request_for(ids, prefix=asked.prefix, banned=asked.banned, required=asked.required)
         found = tuple(placeholders(text, like.syntax))
-        return replace(like, text=text, ids=ids, placeholders=found, request=asked)
+        return like._replace(text=text, ids=ids, placeholders=found, request=asked)
 
 
 def without_request(sentence: Sentence) -> Sentence:
@@ -72,4 +71,4 @@ def without_request(sentence: Sentence) -> Sentence:
     asked = sentence.request
     if asked is not None:
         asked = request_for(sentence.ids, prefix=asked.prefix) if asked.prefix else None
-    return replace(sentence, request=asked, phrases=(), terms=())
+    return sentence._replace(request=asked, phrases=(), terms=())

@@ -1,11 +1,11 @@
 """Placeholders survive translation: checked, and mended where they did not.
 
 A sentence is translated with its placeholders in it; models that were trained on such text copy them. Where some are
-lost or invented, the sentence is searched again, with the lost ones required and the invented ones banned. A model
-that never saw such strings then says them anywhere, among words that make no sense. So where the search fails, or its
-words are far less likely than before, the sentence is translated with a name or a number in the place of each. Where
-one of these is lost, it is translated without placeholders, and they are put back beside the words that they stood by,
-which attention tells.
+lost or invented, the sentence is translated with a name or a number in the place of each. Where one of these is lost, it
+is searched with the lost ones required and the invented ones banned; few engines can do that, so this is slow. A model
+that never saw such strings then says them anywhere, among words that make no sense. So where that fails, too, or its
+words are far less likely than before, the sentence is translated without placeholders, and they are put back beside the
+words that they stood by, which attention tells.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Protection:
     ) -> list[list[Found]]:
         """The translations, those that lost or invented placeholders mended; what is still lost is named in them."""
         found = list(found)
-        for mend in (self._searched_again, self._stood_in_for, self._put_back):
+        for mend in (self._stood_in_for, self._searched_again, self._put_back):
             damaged = [
                 n
                 for n, sentence in enumerate(sentences)
@@ -54,7 +54,7 @@ class Protection:
                 for n, other in zip(damaged, mended, strict=True):
                     found[n] = other or found[n]
         return [
-            [replace(other, lost=tuple(differences(sentence.text, other.text, sentence.syntax)[0])) for other in others]
+            [other._replace(lost=tuple(differences(sentence.text, other.text, sentence.syntax)[0])) for other in others]
             if sentence.placeholders
             else others
             for sentence, others in zip(sentences, found, strict=True)
@@ -107,7 +107,7 @@ class Protection:
         if not all(phrases):
             return None
         request = replace(earlier, required=required, banned=(*earlier.banned, *banned))
-        return replace(sentence, request=request, phrases=(*sentence.phrases, *lost))
+        return sentence._replace(request=request, phrases=(*sentence.phrases, *lost))
 
     def _put_back(
         self, sentences: Sequence[Sentence], _: Sequence[Found], settings: SearchSettings
@@ -136,7 +136,7 @@ class Protection:
 
     def _with(self, bare: Bare, found: Found, alignment: Alignment) -> Found:
         text, links = put_back(bare, found.text, alignment)
-        return replace(found, text=text, alignment=links, changed=True)
+        return found._replace(text=text, alignment=links, changed=True)
 
 
 def _believable(sentence: Sentence, before: Found, after: Found) -> bool:

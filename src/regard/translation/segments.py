@@ -62,7 +62,8 @@ class Segmenter:
             utf8(text)
         parts: list[Part] = []
         begins = 0
-        for piece in _by_case(self._pieces(text), syntax) if letters else self._pieces(text):
+        shouting = letters and _CAPITALS.search(text)
+        for piece in _by_case(self._pieces(text), syntax) if shouting else self._pieces(text):
             core = piece.strip()
             before, after = piece[: len(piece) - len(piece.lstrip())], piece[len(piece.rstrip()) :] if core else ""
             own = self._part(core, begins, syntax, letters=letters)

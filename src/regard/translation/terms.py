@@ -9,7 +9,6 @@ Otherwise the term is refused, and `constraints_met` is false.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from regard.search import SearchSettings
 from regard.text.word_spans import word_spans
@@ -49,7 +48,7 @@ class Terms:
         for phrase in sentence.phrases:
             if not says(found.text, phrase):
                 found = self._with_term(sentence, found, phrase)
-        return replace(found, constraints_met=all(says(found.text, phrase) for phrase in sentence.phrases))
+        return found._replace(constraints_met=all(says(found.text, phrase) for phrase in sentence.phrases))
 
     def _with_term(self, sentence: Sentence, found: Found, phrase: str) -> Found:
         source = dict(sentence.terms).get(phrase, "")

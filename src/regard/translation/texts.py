@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import chain
 from typing import Any
 
@@ -105,7 +105,7 @@ class Texts:
         pairs = [self.reader.said(sentences[n], found[n][0]) for n in unknown]
         known = dict(zip(unknown, self.aligner.align(pairs), strict=True))
         return [
-            [replace(others[0], alignment=known[n]), *others[1:]] if n in known else others
+            [others[0]._replace(alignment=known[n]), *others[1:]] if n in known else others
             for n, others in enumerate(found)
         ]
 

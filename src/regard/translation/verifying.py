@@ -8,7 +8,6 @@ never be worse than none.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from itertools import chain
 
 from regard.search import Hypothesis, SearchSettings
@@ -39,8 +38,9 @@ class Verifying:
             for sentence, others in zip(sentences, found, strict=True)
         ]
         ways: tuple[Way, ...] = (self._others, self._pieces)
+        waiting = [n for n, others in enumerate(checked) if _worth_another_way(others[0], settings)]
         for way in ways:
-            waiting = [n for n, others in enumerate(checked) if _worth_another_way(others[0], settings)]
+            waiting = [n for n in waiting if _worth_another_way(checked[n][0], settings)]
             results = way([sentences[n] for n in waiting], settings) if waiting else []
             for n, others in zip(waiting, results, strict=True):
                 again = [self._checked(sentences[n], other, settings) for other in others]
@@ -66,8 +66,10 @@ class Verifying:
                 may_repeat=not settings.repetition_cycle,
             )
         )
+        if not findings and not found.lost:
+            return found
         lost = tuple(one.detail.removesuffix(" is missing") for one in findings if _is_lost(one.check, one.detail))
-        return replace(found, findings=findings, lost=lost) if findings or found.lost else found
+        return found._replace(findings=findings, lost=lost)
 
     def _others(self, sentences: Sequence[Sentence], settings: SearchSettings) -> list[list[Found]]:
         """All hypotheses of the beam."""
@@ -95,6 +97,8 @@ def _is_lost(check: str, detail: str) -> bool:
 
 def _worth_another_way(found: Found, settings: SearchSettings) -> bool:
     """Whether something failed that another search may do better."""
+    if not found.findings:
+        return False
     checks = {finding.check for finding in found.findings} - {"terms"}
     if found.hypothesis.length_limited and settings.max_length is not None:
         checks -= {"unfinished", "length"}  # it may not be longer
@@ -103,10 +107,10 @@ def _worth_another_way(found: Found, settings: SearchSettings) -> bool:
 
 def _given_out(sentence: Sentence, others: Sequence[Found], settings: SearchSettings) -> list[Found]:
     """Those with serious findings last; before them the source text, if there are no others."""
-    ordered = sorted(others, key=lambda other: other.badness)
+    ordered = sorted(others, key=lambda other: other.badness) if len(others) > 1 else list(others)
     if ordered[0].is_sound:
         return ordered
-    source = replace(ordered[0], text=sentence.text, changed=True, alignment=None, lost=(), refused=True)
+    source = ordered[0]._replace(text=sentence.text, changed=True, alignment=None, lost=(), refused=True)
     return [source, *ordered][: settings.n_best]
 
 
