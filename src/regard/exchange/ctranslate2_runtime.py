@@ -5,6 +5,8 @@ Nothing here needs PyTorch.
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
 from typing import Any
 
 from regard.errors import SettingsError
@@ -15,8 +17,15 @@ from regard.tokens.tokeniser import SPECIAL
 POSITIONS = 2048  # written for a model whose positions have no end; longer sentences are refused by CTranslate2
 
 
+_INSTRUCTIONS = "CT2_FORCE_CPU_ISA"  # by which people tell CTranslate2 which instructions to use
+_AVX512 = frozenset({"avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"})
+_CPU_INFO = Path("/proc/cpuinfo")
+
+
 def library() -> Any:
     """The module ctranslate2."""
+    if _INSTRUCTIONS not in os.environ and has_avx512(_CPU_INFO):
+        os.environ[_INSTRUCTIONS] = "AVX512"  # by itself, it uses them on processors of Intel only
     try:
         import ctranslate2
     except ImportError:
@@ -24,6 +33,16 @@ def library() -> Any:
             "This needs CTranslate2, which is not installed.\n  Install it with: pip install 'regard[fast]'"
         ) from None
     return ctranslate2
+
+
+def has_avx512(cpu_info: Path) -> bool:
+    """Whether the processor has the AVX-512 instructions that CTranslate2 knows, as Linux tells in this file."""
+    try:
+        lines = cpu_info.read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:
+        return False
+    flags = next((line.partition(":")[2].split() for line in lines if line.startswith("flags")), [])
+    return set(flags) >= _AVX512
 
 
 def tokens(tokeniser: Tokeniser) -> list[str]:

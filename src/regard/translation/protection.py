@@ -1,11 +1,11 @@
 """Placeholders survive translation: checked, and mended where they did not.
 
 A sentence is translated with its placeholders in it; models that were trained on such text copy them. Where some are
-lost or invented, the sentence is translated with a name or a number in the place of each. Where one of these is lost, it
-is searched with the lost ones required and the invented ones banned; few engines can do that, so this is slow. A model
-that never saw such strings then says them anywhere, among words that make no sense. So where that fails, too, or its
-words are far less likely than before, the sentence is translated without placeholders, and they are put back beside the
-words that they stood by, which attention tells.
+lost or invented, the sentence is translated with a name or a number in the place of each. Where one of these is lost,
+it is searched with the lost ones required and the invented ones banned; few engines can do that, so this is slow. A
+model that never saw such strings then says them anywhere, among words that make no sense. So where that fails, too, or
+its words are far less likely than before, the sentence is translated without placeholders, and they are put back beside
+the words that they stood by, which attention tells.
 """
 
 from __future__ import annotations
