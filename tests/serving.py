@@ -51,6 +51,11 @@ class Running:
         with httpx.Client(trust_env=False, timeout=60) as client:
             return client.request(method, self.url + path, **options)
 
+    def written(self) -> str:
+        """The log, with the lines that wait to be written."""
+        self.state.log.write()
+        return self.log.getvalue()
+
     def raw(self, sent: bytes, *, end: bool = False) -> bytes:
         """Bytes in, all bytes out until the server closes the connection."""
         with socket.create_connection(("127.0.0.1", self.port), timeout=30) as connection:

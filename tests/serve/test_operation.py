@@ -125,7 +125,7 @@ def test_logs_have_a_line_for_each_request_and_neither_texts_nor_keys(keyed: Run
     keyed.request("POST", "/translate", params=asked, headers={"X-Request-ID": "line-1"})
     keyed.request("POST", "/translate", params=asked | {"api_key": "wrong-key-9"})
     keyed.request("GET", "/no/such/jelo-address")
-    written = keyed.log.getvalue()
+    written = keyed.written()
     lines = [json.loads(line) for line in written.splitlines()]
     (own,) = [line for line in lines if line.get("id") == "line-1"]
     assert (own["route"], own["status"], own["characters"], own["models"]) == ("/translate", 200, 15, ["en-de"])
@@ -178,8 +178,8 @@ def test_a_client_that_goes_away_frees_its_places(both_ways: list[Path]) -> None
             threading.Event().wait(0.01)
         assert server.state.catalogue.models[0].engine.waiting == 0
         assert server.post("/translate", ASKED) == (200, SAID)
-        statuses = [json.loads(line).get("status") for line in server.log.getvalue().splitlines()]
-        assert 499 in statuses
+    statuses = [json.loads(line).get("status") for line in server.log.getvalue().splitlines()]
+    assert 499 in statuses
 
 
 def test_it_is_alive_and_ready_until_it_stops(served: Running) -> None:

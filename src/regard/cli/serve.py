@@ -83,11 +83,12 @@ def command(
 
 def _serve(models: list[str], table: dict[str, Any]) -> None:
     from regard.serve.app import open_state
-    from regard.serve.lifecycle import bound, serve
+    from regard.serve.lifecycle import bound, prefer_throughput, serve
     from regard.serve.serve_settings import ServeSettings
 
     settings = ServeSettings.read(table, where="options")
     listener = bound(settings)
+    prefer_throughput()
     serve(open_state(models, settings), listener)
 
 

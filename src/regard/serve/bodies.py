@@ -77,7 +77,8 @@ class _Body:
     async def _next(self) -> Message:
         left = self._began + self._seconds - time.monotonic()
         try:
-            return await asyncio.wait_for(self._receive(), max(0.001, left))
+            async with asyncio.timeout(max(0.001, left)):
+                return await self._receive()
         except TimeoutError:
             self._whole = True
             raise ApiError(

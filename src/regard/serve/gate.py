@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import random
 import re
 import time
-import uuid
 from typing import Any
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -60,7 +60,7 @@ class _Passage:
         self._began, self._status = time.monotonic(), CLIENT_GONE
         self._started = False
         given = next((value for name, value in scope["headers"] if name == b"x-request-id"), b"")
-        self.id = given.decode() if _ID.fullmatch(given) else uuid.uuid4().hex
+        self.id = given.decode() if _ID.fullmatch(given) else f"{random.getrandbits(128):032x}"
         scope["regard.log"] = {}
 
     async def send(self, message: Message) -> None:

@@ -61,6 +61,7 @@ class _Threads(Generic[Q]):
     def __init__(self, work: Callable[[], None], count: int, queue: Q) -> None:
         self.queue, self.changed = queue, Condition()
         self._closed, self._count, self._work, self._alive = False, count, work, 0
+        self._wanted: list[int] = []  # for how many items each of the threads that sleep waits
 
     def put(self, items: Sequence[Item]) -> None:
         with self.changed:
@@ -68,7 +69,8 @@ class _Threads(Generic[Q]):
             while self._alive < self._count:
                 self._alive += 1
                 Thread(target=self._work, name="search", daemon=True).start()
-            self.changed.notify_all()
+            if self._wanted and len(self.queue) >= min(self._wanted):
+                self.changed.notify_all()
 
     def close(self) -> None:
         with self.changed:
@@ -83,10 +85,20 @@ class _Threads(Generic[Q]):
     def wait(self) -> bool:
         """Waits for items, holding `changed`; False where none will come, and the thread must end."""
         while not self.queue and not self._closed:
-            self.changed.wait()
+            self._sleep(1)
         if not self.queue:
             self._alive -= 1
         return bool(self.queue)
+
+    def wait_for(self, count: int, *, until: float) -> None:
+        """Waits for so many items, holding `changed`, but no longer than until this time."""
+        while len(self.queue) < count and (left := until - time.monotonic()) > 0:
+            self._sleep(count, left)
+
+    def _sleep(self, count: int, seconds: float | None = None) -> None:
+        self._wanted.append(count)
+        self.changed.wait(seconds)
+        self._wanted.remove(count)
 
 
 class SessionLane:
@@ -225,8 +237,7 @@ class WindowLane:
             with threads.changed:
                 if not threads.wait():
                     return []
-                while len(threads.queue) < last.sentences and (left := end - time.monotonic()) > 0:
-                    threads.changed.wait(left)
+                threads.wait_for(last.sentences, until=end)
                 items = threads.queue.take(workers=self._workers)
             if items:
                 return items

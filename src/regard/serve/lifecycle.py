@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import logging
+import os
 import signal
 import socket
 import time
@@ -18,13 +19,12 @@ import uvicorn
 
 from regard.errors import RegardError, SettingsError
 from regard.serve.app import build_app
-from regard.serve.connections import KEEP_ALIVE, Connection
+from regard.serve.connections import KEEP_ALIVE, LONGEST_HEADERS, Connection
 from regard.serve.logs import Log
 from regard.serve.serve_settings import ServeSettings
 from regard.serve.state import State
 
 _BACKLOG = 2048
-_LONGEST_HEADERS = 1 << 18  # bytes; some clients put texts into the query string
 _TICKS = 10  # a second
 _YOUNG, _ALL = 5 * _TICKS, 60 * _TICKS  # ticks between two looks for cyclic garbage
 
@@ -49,7 +49,7 @@ class Server(uvicorn.Server):
                 proxy_headers=True,
                 forwarded_allow_ips=settings.forwarded_allow_ips,
                 backlog=_BACKLOG,
-                h11_max_incomplete_event_size=_LONGEST_HEADERS,
+                h11_max_incomplete_event_size=LONGEST_HEADERS,
             )
         )
         self._reloading: asyncio.Task[None] | None = None
@@ -75,6 +75,7 @@ class Server(uvicorn.Server):
                 self.state.log.info("no signals", reason="the server runs in a thread")
         await super().startup(sockets)
         self.state.log.info("listening", address=self.address)
+        self.state.log.delays = True  # `on_tick` writes: a line for each request at once would take much of its time
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:  # noqa: ARG002
         """A signal to stop; the second one stops the server at once."""
@@ -93,12 +94,14 @@ class Server(uvicorn.Server):
             for connection in list(self.server_state.connections):
                 assert isinstance(connection, Connection)
                 connection.close_if_late(self.state.settings.header_seconds)
+        self.state.log.write()
         _collect_garbage(counter)
         stops = await super().on_tick(counter)
         return stops or (self._stop_at is not None and time.monotonic() >= self._stop_at)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Answers what was accepted, then ends."""
+        self.state.log.delays = False
         self.state.log.info("stopping", requests=self.state.service.admission.requests)
         await super().shutdown(sockets)
         self.state.log.info("stopped")
@@ -135,6 +138,19 @@ class _Forward(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         """One event."""
         self._log.warning("library", name=record.name, message=record.getMessage())
+
+
+def prefer_throughput() -> None:
+    """Lets a search go on when a thread of a request wakes up; call this before other threads are started.
+
+    By default, Linux interrupts a search for every such thread, several times a sentence. As a batch process, the
+    server does the work for several requests in one go, and the caches of a core keep the model for longer.
+    """
+    if hasattr(os, "SCHED_BATCH"):
+        try:
+            os.sched_setscheduler(0, os.SCHED_BATCH, os.sched_param(0))
+        except OSError:  # a container may forbid it
+            return
 
 
 def bound(settings: ServeSettings) -> socket.socket:

@@ -49,6 +49,7 @@ class Service:
         self._settings = settings
         self.admission = Admission(settings)
         self._threads = ThreadPoolExecutor(settings.max_requests, thread_name_prefix="request")
+        self._done = _Done()
 
     async def answer(self, request: Request, work: Callable[[], T], *, characters: int) -> T:
         """What `work` returns in a thread of its own; it ends early when the client goes away or time is over."""
@@ -81,15 +82,22 @@ class Service:
 
     def submit(self, job: Job, work: Callable[[], T], characters: int) -> asyncio.Future[T]:
         """Lets `work` run for a job that was started."""
-        return asyncio.wrap_future(self._threads.submit(self._run, job, work, characters))
+        future: asyncio.Future[T] = asyncio.get_running_loop().create_future()
+        self._threads.submit(self._run, job, work, characters, future)
+        return future
 
-    def _run(self, job: Job, work: Callable[[], T], characters: int) -> T:
+    def _run(self, job: Job, work: Callable[[], T], characters: int, future: asyncio.Future[T]) -> None:
+        found: T | None = None
+        error: BaseException | None = None
         try:
             with working_for(job):
                 job.raise_if_cancelled()
-                return work()
+                found = work()
+        except BaseException as raised:  # noqa: BLE001 it goes to the request
+            error = raised
         finally:
             self.admission.leave(characters)
+        self._done.put(future, found, error)
 
     @contextmanager
     def closing(self) -> Iterator[None]:
@@ -98,6 +106,32 @@ class Service:
             yield
         finally:
             self._threads.shutdown(wait=True)
+
+
+class _Done:
+    """What threads have done for futures of an event loop, which is woken once for all that it has not yet seen."""
+
+    def __init__(self) -> None:
+        self._lock, self._waiting = Lock(), list[tuple[asyncio.Future[Any], Any, BaseException | None]]()
+
+    def put(self, future: asyncio.Future[Any], found: object, error: BaseException | None) -> None:
+        """A result or an error; any thread may call this."""
+        with self._lock:
+            self._waiting.append((future, found, error))
+            first = len(self._waiting) == 1
+        if first:
+            future.get_loop().call_soon_threadsafe(self._hand_over)
+
+    def _hand_over(self) -> None:
+        with self._lock:
+            waiting, self._waiting = self._waiting, []
+        for future, found, error in waiting:
+            if future.done():
+                continue
+            if error is None:
+                future.set_result(found)
+            else:
+                future.set_exception(error)
 
 
 async def _gone(request: Request) -> None:
