@@ -12,6 +12,7 @@ from regard.translation.belonging import Belonging
 from regard.translation.carrying import Carrying
 from regard.translation.checks import Checks
 from regard.translation.emphasis import Emphasis
+from regard.translation.ending import Ending
 from regard.translation.finding import Finder
 from regard.translation.marking import Marking
 from regard.translation.numbering import Numbering
@@ -39,5 +40,5 @@ def checking(searching: Pass, parts: Parts, tokenisers: Tokenisers, languages: M
     characters = Carrying(terms, parts.reader, parts.aligner, known=read)
     markup = Marking(characters, parts.finder, parts.reader, parts.belonging)
     case = Recasing(markup, parts.reader, source=source, target=target)
-    emphasis = Emphasis(case, parts.reader)
-    return Verifying(emphasis, parts.reader, Checks(source=source, target=target, known=written))
+    edges = Ending(Emphasis(case, parts.reader))
+    return Verifying(edges, parts.reader, Checks(source=source, target=target, known=written))

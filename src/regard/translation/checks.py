@@ -13,9 +13,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from regard.text.directives import DIRECTIVES, arguments
-from regard.text.numbers import numbers, spelt_out, unmatched
+from regard.text.number_words import spelt_out
+from regard.text.numbers import numbers, unmatched
 from regard.text.placeholders import Placeholder, differences, placeholders, without
-from regard.text.tags import same_tags
+from regard.text.tags import emptied, same_tags
 from regard.text.units import lost_units
 
 SERIOUS = frozenset({"characters", "markup", "numbers", "placeholders", "words"})
@@ -111,6 +112,8 @@ def _of_placeholders(pair: Checked) -> list[Finding]:
     found += [Finding(_named(one), f"{one} is not in the source") for one in invented]
     if not found and any(one.is_tag for one in pair.placeholders) and not same_tags(pair.source, pair.target):
         found.append(Finding("markup", "tags are not nested as in the source"))
+    if not found and any(one.is_tag for one in pair.placeholders) and (empty := emptied(pair.source, pair.target)):
+        found.append(Finding("markup", f"{empty} encloses no words"))
     if not found and _braces(pair.source, pair.placeholders) != _braces(
         pair.target, placeholders(pair.target, pair.syntax)
     ):

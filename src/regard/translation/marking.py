@@ -6,6 +6,7 @@ words are those of the plain translation: then the model itself has put the tags
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
@@ -18,6 +19,7 @@ from regard.translation.finding import Finder, Found, Sentence
 from regard.translation.passes import Pass, Reader
 from regard.translation.putting_back import AFTER_WORDS, Bare, spaced
 
+_APART = re.compile(r"(?<=\w)((?:</[\w:.-]+>)+)(?=<[A-Za-z][^<>]*>\w)|(?<=\w)()(?=<br ?/?>\w)")  # One</b><i>two</i>
 _OPENING = "\"'“„‚‘«‹([¿¡"
 _CLOSING = "".join(mark for mark in AFTER_WORDS + _OPENING if mark not in "}")
 
@@ -57,7 +59,8 @@ class Marking:
         special = [n for n, one in enumerate(sentences) if any(found.is_tag for found in one.placeholders)]
         if not special:
             return self._inner.translated(sentences, settings)
-        bare = [Bare.of(sentences[n].text, tags_of(sentences[n].text)) for n in special]
+        apart = [_APART.sub(r"\1 ", sentences[n].text) for n in special]
+        bare = [Bare.of(text, tags_of(text)) for text in apart]
         plain = self._reader.read([one.text for one in bare], [sentences[n] for n in special])
         marked = [
             _Marked(one, tree([gap.placeholder for gap in one.gaps]), sentence)
@@ -67,7 +70,12 @@ class Marking:
         results = self._inner.translated([*plain, *ordinary], settings)
         own = results[: len(special)]
         tagged = self._finder.find([sentences[n] for n in special], settings)
-        whole = self._with_tags(marked, own)
+        whole = [
+            [other.saying(_close_again(sentences[n].text, other.text)) for other in others]
+            if text != sentences[n].text
+            else others
+            for n, text, others in zip(special, apart, self._with_tags(marked, own), strict=True)
+        ]
         for n, (others, rivals) in enumerate(zip(own, tagged, strict=True)):
             if same_tags(sentences[special[n]].text, rivals[0].text) and _words(rivals[0].text) == others[0].text:
                 whole[n][0] = rivals[0]
@@ -175,6 +183,14 @@ class _Placing:
     def _outside(self, place: int) -> int:
         """The place, or the end of the placeholder in which it would be."""
         return next((one.end for one in self._kept if one.start < place < one.end), place)
+
+
+def _close_again(source: str, text: str) -> str:
+    """The text without spaces between tags that touch each other in the source."""
+    for found in _APART.finditer(source):
+        behind = source[found.end() :].partition(">")[0] + ">"
+        text = text.replace(f"{found[0]} {behind}", f"{found[0]}{behind}", 1)
+    return text
 
 
 def _words(text: str) -> str:

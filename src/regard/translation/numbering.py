@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from regard.search import SearchSettings
 from regard.text.directives import arguments, numbered
-from regard.text.numbers import Number, mended, numbers, unmatched, with_months_that_exist
+from regard.text.numbers import Number, mended, numbers, unmatched, with_months_that_exist, with_versions
 from regard.text.placeholders import Placeholder, placeholders
 from regard.text.units import is_sign, lost_units, whole, with_units
 from regard.translation.alignment import Aligner
@@ -61,7 +61,7 @@ class Numbering:
         units = [lost for lost in lost_units(sentence.text, asked, text) if is_sign(lost[1])]
         if units:
             text = with_units(text, _said(sentence, text), units)
-        return found.saying(with_months_that_exist(text) if asked else text)
+        return found.saying(with_versions(sentence.text, with_months_that_exist(text)) if asked else text)
 
     def _with_units(self, sentence: Sentence, asked: Sequence[Number], found: Found) -> Found:
         """A translation with all units that no other way has brought back."""

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from regard.errors import SettingsError
 from regard.text.placeholders import Placeholder, placeholders
-from regard.text.word_spans import word_spans
+from regard.text.word_spans import sticks, word_spans
 from regard.translation.alignment import Aligner, Said
 from regard.translation.translation import Alignment
 
@@ -27,6 +27,7 @@ class Gap(NamedTuple):
     place: int  # in the bare text
     space_before: bool
     following: str  # the character behind it; empty at the end
+    touched_before: bool = False  # a letter or a digit stands right before it
 
 
 class Bare(NamedTuple):
@@ -53,7 +54,8 @@ class Bare(NamedTuple):
                 origins.pop()
             elif not origins and following == " ":
                 last += 1
-            gaps.append(Gap(placeholder, len(origins), space_before, following))
+            touched = sentence[: placeholder.start][-1:].isalnum()
+            gaps.append(Gap(placeholder, len(origins), space_before, following, touched))
         origins += range(last, len(sentence))
         return cls(sentence, "".join(sentence[place] for place in origins), origins, gaps)
 
@@ -128,10 +130,18 @@ def _linked(word: int, alignment: Alignment, source: int, target: int) -> list[i
 
 
 def spaced(gap: Gap, translation: str, place: int, *, after: bool) -> str:
-    """The placeholder with a space on the sides on which it had one."""
-    left = " " if gap.space_before and translation[:place] and (after or not translation[place - 1].isspace()) else ""
-    right = " " if gap.following == " " and translation[place:] and not translation[place].isspace() else ""
+    """The placeholder with a space on the sides on which it had one, and where it would touch a word as it did not."""
+    before, behind = translation[:place][-1:], translation[place : place + 1]
+    left = " " if gap.space_before and before and (after or not before.isspace()) else ""
+    right = " " if gap.following == " " and behind and not behind.isspace() else ""
+    if not gap.placeholder.is_tag:
+        left = left or (" " if _runs_together(before) and not gap.touched_before else "")
+        right = right or (" " if _runs_together(behind) and not gap.following.isalnum() else "")
     return f"{left}{gap.placeholder.string}{right}"
+
+
+def _runs_together(beside: str) -> bool:
+    return beside.isalnum() and not sticks(beside)
 
 
 def _whole(bare: Bare, text: str, places: Sequence[tuple[int, int]]) -> Alignment:
