@@ -5,7 +5,7 @@ import pytest
 import regard
 from regard.text.edges import marker, with_edges_of
 from regard.text.number_words import spelt_out
-from regard.text.numbers import numbers, unmatched, with_versions
+from regard.text.numbers import localised, numbers, unmatched, with_ordinals, with_versions
 from regard.text.placeholders import clusters, placeholders
 from regard.text.tags import emptied
 from regard.text.units import lost_units
@@ -94,6 +94,32 @@ def test_versions_keep_their_point_and_numbers_may_be_grouped_by_spaces() -> Non
     assert unmatched(numbers("1 000 000"), numbers("1.000.000")) == ([], [])
 
 
+@pytest.mark.parametrize(
+    ("text", "languages", "written"),
+    [
+        ("1.024 pages, 75,5 m, 1.234,56 €, 24.12.2024", ("de", "en"), "1,024 pages, 75.5 m, 1,234.56 €, 24.12.2024"),
+        ("1,024 Seiten, $1,234.56, Kapitel 3.2", ("en", "de"), "1.024 Seiten, $1.234,56, Kapitel 3.2"),
+        ("1,024 pages", ("en", "en"), "1,024 pages"),
+        ("1,024 pages", ("en", "xx"), "1,024 pages"),
+    ],
+)
+def test_numbers_that_were_copied_get_the_marks_of_their_language(
+    text: str, languages: tuple[str, str], written: str
+) -> None:
+    assert localised(numbers(text), text, numbers(text), languages) == written
+
+
+def test_a_number_that_the_model_wrote_in_its_own_way_stays() -> None:
+    said = "1,024 pages"
+    assert localised(numbers("1.024 Seiten"), said, numbers(said), ("de", "en")) == said
+
+
+def test_english_ordinals_have_their_endings() -> None:
+    assert with_ordinals("1th, 2th, 3nd, 4rd, 11st, 12nd, 21th, 112nd, 4th") == (
+        "1st, 2nd, 3rd, 4th, 11th, 12th, 21st, 112th, 4th"
+    )
+
+
 def test_numbers_in_words_may_become_digits() -> None:
     assert {"20", "2:30", "14:30"} <= spelt_out("Zwanzig Leute um halb drei", "de")
     assert {"21", "200", "5,000", "12"} <= spelt_out("Twenty-one, two hundred, five thousand, a dozen", "en")
@@ -125,6 +151,8 @@ def test_a_pair_of_tags_must_not_be_emptied() -> None:
         ("<p>One.</p><p>Two.</p>", ["<p>One.</p>", "<p>Two.</p>"]),
         ("<ul><li>Milk</li> <li>Bread</li></ul>", ["<ul><li>Milk</li>", "<li>Bread</li></ul>"]),
         ("<p>One <b>two</p><p>three</b></p>", ["<p>One <b>two</p><p>three</b></p>"]),
+        ("{% if x %}Big{% else %}Small{% endif %}", ["{% if x %}Big", "{% else %}Small{% endif %}"]),
+        ("<b>{% if x %}Big{% else %}Small{% endif %}</b>", ["<b>{% if x %}Big{% else %}Small{% endif %}</b>"]),
         ("One <b>two</b> three", ["One <b>two</b> three"]),
         ("- One", ["One"]),
     ],
@@ -146,6 +174,11 @@ def test_paragraphs_items_and_cells_are_parts_of_their_own(translator: Translato
         ("<b>One</b><i>two</i><u>three</u>", "<b>Eins</b><i>zwei</i><u>drei</u>"),
         ("The ﬁle is open.", "Die Datei ist offen."),
         ("x<y and y>z", "x<y und y>z"),
+        ("This is VERY important!", "Das ist SEHR wichtig!"),
+        ("TCP/IP", "TCP/IP"),
+        ("FAQ", "FAQ"),
+        ("[[name]] logged in", "[[name]] angemeldet"),
+        ("Hi {{name}}! You've got {{count, number}} points.", "Hallo {{name}}! Du hast {{count, number}} Punkte."),
         (":-) I am happy.", ":-) Ich bin glücklich."),
         ("Loaded %lu of %lu bytes (%.1f%%).", "Lädt %lu von %lu Bytes (%.1f%%)."),
     ],

@@ -22,6 +22,8 @@ _GROUPED = re.compile(r"\d{1,3}(?:[.,'’ \u00a0\u202f]\d{3})+")
 _WITH_FRACTION = re.compile(r"(\d{1,3}(?:([.,'’ \u00a0\u202f])\d{3})+)([.,])(\d+)")
 _CURRENCIES = "USD|EUR|GBP|CHF|JPY|CNY|INR|RUB|SEK|NOK|DKK|PLN|CZK|HUF|AUD|CAD"
 _VERSION = re.compile(rf"(?<!\w)(?!(?:{_CURRENCIES}) )([A-Z]\w\w+ )(\d+)\.(\d+)(?![.,]?\d)")
+_ORDINAL = re.compile(r"(?<![\w.,])(\d+)(?:st|nd|rd|th)(?!\w)")
+_MARKS = {"en": (",", "."), "de": (".", ",")}  # between thousands, and before a fraction
 _ONE_MARK = re.compile(r"(\d+)[.,:](\d+)")
 
 
@@ -76,6 +78,34 @@ def mended(text: str, lost: Sequence[Number], invented: Sequence[Number], langua
 def with_months_that_exist(text: str) -> str:
     """The text with the day and the month of a date like 3.15.2024 exchanged: there, the day comes first."""
     return _DOTTED.sub(lambda date: date.group() if int(date[2]) <= 12 else f"{date[2]}.{date[1]}.{date[3]}", text)
+
+
+def with_ordinals(text: str) -> str:
+    """An English text with 2nd where it says 2th."""
+
+    def right(found: re.Match[str]) -> str:
+        teens = len(found[1]) > 1 and found[1][-2] == "1"
+        return found[1] + ("th" if teens else {"1": "st", "2": "nd", "3": "rd"}.get(found[1][-1], "th"))
+
+    return _ORDINAL.sub(right, text)
+
+
+def localised(source: Sequence[Number], text: str, said: Sequence[Number], languages: tuple[str, str]) -> str:
+    """The text with numbers in the marks of its language where they were copied from a language with other marks.
+
+    Behind a name, 22.04 is a version; so in English, a single point alone does not make a number.
+    """
+    before, after = (_MARKS.get(language) for language in languages)
+    if before is None or after is None or before == after:
+        return text
+    (group, point), (new_group, new_point) = before, after
+    amount = re.compile(rf"\d{{1,3}}(?:\{group}\d{{3}})+(?:\{point}\d+)?" + (r"|\d+,\d+" if point == "," else ""))
+    copied = {one.string for one in source if amount.fullmatch(one.string)}
+    exchanged = str.maketrans({group: new_group, point: new_point})
+    for one in reversed(said):
+        if one.string in copied:
+            text = text[: one.start] + one.string.translate(exchanged) + text[one.end :]
+    return text
 
 
 def with_versions(source: str, target: str) -> str:

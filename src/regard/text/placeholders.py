@@ -1,6 +1,7 @@
 """Strings within a text that are not language: placeholders, markup, addresses. They are to survive translation.
 
-{name} {0} {n, number} {{ name }} {{#each}} {% if x %} ${name} $NAME $(NAME)      <b> </b> <br/> &amp; &#160;
+{name} {0} {n, number} {{ name }} {{#each}} {% if x %} ${name} %{name} <%= name %> [[name]]
+$NAME $(NAME)      <b> </b> <br/> &amp; &#160;
 %s %d %(name)s %1$s %1 %n %% 50%% %PATH%      https://example.org/a?b=c  www.example.org  name@example.org
 +49 30 123456  v1.2.0-rc1  192.168.0.1      `ls -l`  /etc/hosts  config.yaml  --force  my_var  (`identifiers.py`)
 <code>a</code> and <kbd>Ctrl</kbd>, whole: what they enclose is no language
@@ -35,6 +36,8 @@ _MARKUP = (
     r"&(?:[A-Za-z][A-Za-z0-9]{1,31}|#\d{1,7}|#x[0-9A-Fa-f]{1,6});",
 )
 _TEMPLATES = (
+    r"<%[^\n]{0,200}?%>",
+    r"\[\[[^\[\]\n]{1,80}\]\]",
     r"\{%[^\n]{0,200}?%\}",
     r"\{#[^\n]{0,200}?#\}",
     r"\{\{\{[^{}\n]{1,200}\}\}\}",
@@ -42,7 +45,8 @@ _TEMPLATES = (
     r"\{\s*\w+\s*,\s*(?:number|date|time|spellout|ordinal|duration)\s*(?:,[^{}\n]{0,80})?\}",
 )
 _VARIABLES = (
-    r"\$?\{[\w.\[\]]*(?:![rsa])?(?::[^{}\s]*)?\}",
+    r"\$\{[^{}\n]{1,80}\}",
+    r"[#%]?\{[\w.\[\]]*(?:![rsa])?(?::[^{}\s]*)?\}",
     r"(?<![\w$])\$[A-Za-z_]\w*",
     r"\$\([A-Za-z_]\w*\)",
 )
@@ -55,8 +59,8 @@ _PERCENT = (
     r"(?<!\w)%L?\d{1,2}(?![\w%])",
 )
 _ALWAYS = (*_ADDRESSES, *_MARKUP, *_TEMPLATES, *_VARIABLES, *IDENTIFIERS)
-_SIGNS = re.compile(rf"[{{%<&$@]|://|www\.|\+\d|\d\.\d+\.\d|v\d|{SIGNS}")  # without any of these, no placeholder
-_ELEMENT = re.compile(r"<(?:code|kbd|samp|tt)\b[^<>]*>[^<>]*</")
+_SIGNS = re.compile(rf"[{{%<&$@]|\[\[|://|www\.|\+\d|\d\.\d+\.\d|v\d|{SIGNS}")  # without any of these, no placeholder
+_ELEMENT = re.compile(r"<%|<(?:code|kbd|samp|tt)\b[^<>]*>[^<>]*</")
 
 _TOUCHING = re.compile(r"[^\w\s<>]{0,2}")
 _NUMBERED = re.compile(r"^%\d+\$")

@@ -35,7 +35,7 @@ def checking(searching: Pass, parts: Parts, tokenisers: Tokenisers, languages: M
     """All passes around the search."""
     source, target = (languages.get(side, "").replace("_", "-").split("-")[0] for side in ("source", "target"))
     read, written = known_characters(tokenisers.source), known_characters(tokenisers.target)
-    numbers = Numbering(searching, parts.reader, parts.aligner, language=target)
+    numbers = Numbering(searching, parts.reader, parts.aligner, languages=(source, target))
     terms = Terms(numbers, parts.reader, parts.belonging)
     characters = Carrying(terms, parts.reader, parts.aligner, known=read)
     markup = Marking(characters, parts.finder, parts.reader, parts.belonging)

@@ -73,6 +73,8 @@ class Checks:
         found += [Finding("terms", f"{term!r} would make the sentence worse") for term in pair.terms]
         if not any(map(str.isalnum, target)) and any(map(str.isalnum, source)):
             found.append(Finding("words", "no words are left"))
+        elif _letters(source) > 8 and _letters(source) > 5 * _letters(target):
+            found.append(Finding("length", "it is much shorter than the source"))
         elif len(source) > _FEW or len(target) > _FEW:
             found += _of_length(source, target)
             words = without(source, pair.placeholders), without(target, placeholders(target, pair.syntax))
@@ -135,6 +137,10 @@ def _braces(text: str, found: Sequence[Placeholder]) -> tuple[int, int]:
 
 def _named(placeholder: str) -> str:
     return "markup" if placeholder.startswith("<") else "placeholders"
+
+
+def _letters(text: str) -> int:
+    return sum(map(str.isalpha, text))
 
 
 def _of_length(source: str, target: str) -> list[Finding]:

@@ -107,7 +107,8 @@ def _place(
 ) -> tuple[int, bool]:
     """Where to put a placeholder, and whether it belongs to the word before that place."""
     following = next((n for n, (start, _) in enumerate(source) if start >= gap.place), None)
-    if following is not None and not gap.placeholder.closes:
+    ends_a_phrase = not gap.placeholder.opens and gap.place > 0 and gap.following != "" and gap.following in AFTER_WORDS
+    if following is not None and not gap.placeholder.closes and not ends_a_phrase:
         words = _linked(following, alignment, len(source), len(target))
         return (target[words[0]][0] if words else 0), False
     before = max(0, bisect_right([start for start, _ in source], max(0, gap.place - 1)) - 1)

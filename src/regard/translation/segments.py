@@ -26,6 +26,8 @@ _TAG_BREAK = re.compile(r"(?<=[.!?:…])\s*<br ?/?>\s*()|<br ?/?>\s*()(?=[^\W\d_
 _BLOCKS = "p|div|li|ul|ol|dl|dt|dd|table|tr|td|th|h[1-6]|blockquote|section|article|option"
 _BLOCK_TAG = re.compile(rf"</?(?:{_BLOCKS})(?:\s[^<>]*)?>")
 _BLOCK_END = re.compile(rf"</(?:{_BLOCKS})>\s*()(?=<(?:{_BLOCKS})[\s>]|[^\s<])|(?<=[^\s>])\s*()(?=<(?:{_BLOCKS})[\s>])")
+_BRANCH = re.compile(r"()(?=\{%-?\s*(?:else|elif|elsif|elseif|empty|plural)\b|\{\{-?\s*else\b)")  # of a template
+_TEMPLATE = re.compile(r"\{%.*?%\}|\{\{[#^/].*?\}\}")
 _CELL = re.compile(r"[^\t]*\t+|[^\t]+")
 _CAPITALS = re.compile(r"[^\W\d_a-z]{2}")
 _PIECES_A_CHARACTER = 4  # one for each byte, at most
@@ -92,7 +94,7 @@ class Segmenter:
         return any(letter.isalpha() for place, letter in enumerate(text) if place not in within)
 
     def _pieces(self, text: str) -> Iterable[str]:
-        if not has_breaks(text) and "\t" not in text and "<" not in text:
+        if not has_breaks(text) and "\t" not in text and "<" not in text and "{" not in text:
             return self._of_a_line(text)
         cells = _CELL.findall(text) if "\t" in text else [text]
         parts = [part for cell in cells for line in lines(cell) for part in _at_tags(line)]
@@ -154,11 +156,12 @@ def _shouts(sentence: str, apart: Sequence[Placeholder]) -> bool:
 
 
 def _at_tags(line: str) -> list[str]:
-    """A line cut between paragraphs, items and cells, and behind tags that break it, where a sentence begins."""
-    if "<" not in line:
+    """A line cut between paragraphs, items, cells and branches, and behind tags that break it before a sentence."""
+    if "<" not in line and "{" not in line:
         return [line]
-    blocks = _cut(line, (match.end() for match in _BLOCK_END.finditer(line)))
-    if not all(well_nested(_BLOCK_TAG.sub("", block)) for block in blocks):
+    ends = sorted(match.end() for pattern in (_BLOCK_END, _BRANCH) for match in pattern.finditer(line))
+    blocks = _cut(line, ends)
+    if not all(well_nested(_TEMPLATE.sub("", _BLOCK_TAG.sub("", block))) for block in blocks):
         blocks = [line]  # a pair of tags would be cut apart
     return [part for block in blocks for part in _cut(block, (match.end() for match in _TAG_BREAK.finditer(block)))]
 
@@ -175,7 +178,7 @@ def joined(parts: Iterable[str]) -> str:
     """
     text = ""
     for part in parts:
-        close = text.endswith(">") or part.startswith("<")
+        close = text.endswith((">", "%}")) or part.startswith(("<", "{%", "{{"))
         if (
             text
             and part
