@@ -10,6 +10,7 @@ from regard.text.placeholders import clusters, placeholders
 from regard.text.tags import emptied
 from regard.text.units import lost_units
 from regard.text.unknown_characters import visible
+from regard.translation.putting_back import Bare, put_back
 from regard.translation.segments import Segment, Segmenter
 from regard.translation.translator import Translator
 
@@ -153,6 +154,7 @@ def test_a_pair_of_tags_must_not_be_emptied() -> None:
         ("<p>One <b>two</p><p>three</b></p>", ["<p>One <b>two</p><p>three</b></p>"]),
         ("{% if x %}Big{% else %}Small{% endif %}", ["{% if x %}Big", "{% else %}Small{% endif %}"]),
         ("<b>{% if x %}Big{% else %}Small{% endif %}</b>", ["<b>{% if x %}Big{% else %}Small{% endif %}</b>"]),
+        ("<i>One.</i><i>Two.</i>", ["<i>One.</i>", "<i>Two.</i>"]),
         ("One <b>two</b> three", ["One <b>two</b> three"]),
         ("- One", ["One"]),
     ],
@@ -187,6 +189,23 @@ def test_the_shipped_model_says_what_is_between(translator: Translator, text: st
     found = translator.translate(text)
     assert found.text == translation
     assert found.findings == ()
+
+
+def test_a_placeholder_goes_back_between_its_marks_and_to_the_word_that_it_touched() -> None:
+    def back(source: str, translation: str) -> str:
+        words = len(translation.split())
+        return put_back(Bare.of(source, placeholders(source)), translation, tuple((n, n) for n in range(words)))[0]
+
+    assert back("optional (%s), a mark", "optional (), ein Zeichen") == "optional (%s), ein Zeichen"
+    assert back("Run&quot; or stop", "Los oder halt") == "Los&quot; oder halt"
+    assert back("Dear {name}, hello", "Lieber hallo") == "Lieber {name} hallo"
+
+
+def test_a_tag_does_not_reach_into_another_sentence(translator: Translator) -> None:
+    found = translator.translate(
+        "Markup is the same as for <b>fenced code blocks</b>. Difference is, that marker use another character."
+    )
+    assert "." not in found.text.partition("<b>")[2].partition("</b>")[0]
 
 
 def test_an_argument_may_stand_in_a_message_beside_its_plural(translator: Translator) -> None:

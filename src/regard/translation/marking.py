@@ -17,9 +17,12 @@ from regard.text.word_spans import word_spans
 from regard.translation.belonging import Asked, Belonging, best_run
 from regard.translation.finding import Finder, Found, Sentence
 from regard.translation.passes import Pass, Reader
-from regard.translation.putting_back import AFTER_WORDS, Bare, spaced
+from regard.translation.putting_back import AFTER_WORDS, Bare, between_marks, spaced
 
-_APART = re.compile(r"(?<=\w)((?:</[\w:.-]+>)+)(?=<[A-Za-z][^<>]*>\w)|(?<=\w)()(?=<br ?/?>\w)")  # One</b><i>two</i>
+_APART = re.compile(
+    r"(?<=[\w.!?])((?:</[\w:.-]+>)+)(?=<[A-Za-z][^<>]*>\w)|(?<=\w)()(?=<br ?/?>\w)"
+)  # One</b><i>two</i>
+_SENTENCE_END = re.compile(r"[.!?]\s")
 _OPENING = "\"'“„‚‘«‹([¿¡"
 _CLOSING = "".join(mark for mark in AFTER_WORDS + _OPENING if mark not in "}")
 
@@ -153,8 +156,11 @@ class _Placing:
 
     def _alone(self, tag: Tag) -> int:
         """Where a tag without a pair goes: before the words that say what stands behind it, or to the end."""
-        if self._bare.gaps[tag.first].place == 0:
+        gap = self._bare.gaps[tag.first]
+        if gap.place == 0:
             return 0
+        if (inside := between_marks(gap, self._bare.text, self._said)) is not None:
+            return inside
         words = self._marked.words(tag)
         run = best_run(self._shares[id(tag)], range(len(self._target)), 1) if words else None
         return self._target[run[0]][0] if run else len(self._said)
@@ -165,12 +171,25 @@ class _Placing:
             return None
         if len(words) == len(self._source):
             return free[0], free[-1]
-        return best_run(self._shares[id(tag)], free, len(words))
+        run = best_run(self._shares[id(tag)], free, len(words))
+        return self._within_a_sentence(tag, run) if run else None
+
+    def _within_a_sentence(self, tag: Tag, run: tuple[int, int]) -> tuple[int, int]:
+        """The words, cut where a sentence ends unless one does between the tags in the source: the likelier part."""
+        if _SENTENCE_END.search(self._inside(tag)):
+            return run
+        shares = self._shares[id(tag)]
+        ends = [n for n in range(*run) if self._said[self._target[n][1] - 1] in ".!?"]
+        parts = list(zip([run[0], *(end + 1 for end in ends)], [*ends, run[1]], strict=True))
+        return max(parts, key=lambda part: sum(shares[part[0] : part[1] + 1]))
+
+    def _inside(self, tag: Tag) -> str:
+        assert tag.last is not None
+        return self._bare.text[self._bare.gaps[tag.first].place : self._bare.gaps[tag.last].place].strip()
 
     def _edges(self, tag: Tag, run: tuple[int, int]) -> tuple[int, int]:
         """From and to where a pair encloses these words; marks at their ends stay outside unless they were inside."""
-        assert tag.last is not None
-        inside = self._bare.text[self._bare.gaps[tag.first].place : self._bare.gaps[tag.last].place].strip()
+        inside = self._inside(tag)
         start, end = self._target[run[0]][0], self._target[run[1]][1]
         if not inside[-1:] or inside[-1] not in _CLOSING:
             while end > start + 1 and self._said[end - 1] in _CLOSING:

@@ -76,7 +76,7 @@ def put_back(bare: Bare, translation: str, alignment: Alignment) -> tuple[str, A
     inserted: list[tuple[int, str]] = []
     earliest = 0  # a closing tag stays behind what was opened
     for gap in bare.gaps:
-        place, after = _place(gap, source, target, alignment, translation)
+        place, after = _place(gap, bare.text, source, target, alignment, translation)
         if gap.placeholder.closes:
             place = max(place, earliest)
         elif gap.placeholder.opens:
@@ -100,6 +100,7 @@ def _woven(translation: str, inserted: Sequence[tuple[int, str]]) -> tuple[str, 
 
 def _place(
     gap: Gap,
+    bare: str,
     source: Sequence[tuple[int, int]],
     target: Sequence[tuple[int, int]],
     alignment: Alignment,
@@ -107,7 +108,9 @@ def _place(
 ) -> tuple[int, bool]:
     """Where to put a placeholder, and whether it belongs to the word before that place."""
     following = next((n for n, (start, _) in enumerate(source) if start >= gap.place), None)
-    ends_a_phrase = not gap.placeholder.opens and gap.place > 0 and gap.following != "" and gap.following in AFTER_WORDS
+    if (inside := between_marks(gap, bare, translation)) is not None:
+        return inside, False
+    ends_a_phrase = not gap.placeholder.opens and gap.place > 0 and _belongs_to_the_word_before(gap)
     if following is not None and not gap.placeholder.closes and not ends_a_phrase:
         words = _linked(following, alignment, len(source), len(target))
         return (target[words[0]][0] if words else 0), False
@@ -118,6 +121,21 @@ def _place(
         while place > 0 and translation[place - 1] in AFTER_WORDS:
             place -= 1
     return place, True
+
+
+def between_marks(gap: Gap, bare: str, translation: str) -> int | None:
+    """Where a placeholder goes that stands between two marks, as in `(%s)`; None where the translation lacks them."""
+    marks = bare[gap.place - 1 : gap.place + 1] if gap.place else ""
+    if len(marks) < 2 or any(mark.isalnum() or mark.isspace() for mark in marks) or translation.count(marks) != 1:
+        return None
+    return translation.index(marks) + 1
+
+
+def _belongs_to_the_word_before(gap: Gap) -> bool:
+    """Whether a mark follows that ends a phrase, or the placeholder touches a word before it and none behind it."""
+    return (gap.following != "" and gap.following in AFTER_WORDS) or (
+        gap.touched_before and not gap.following.isalnum()
+    )
 
 
 def _linked(word: int, alignment: Alignment, source: int, target: int) -> list[int]:

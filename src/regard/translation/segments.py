@@ -25,7 +25,10 @@ _MOST_WORDS = 80  # a single sentence of more words is cut at its clauses
 _TAG_BREAK = re.compile(r"(?<=[.!?:…])\s*<br ?/?>\s*()|<br ?/?>\s*()(?=[^\W\d_a-z])")  # a new sentence behind a tag
 _BLOCKS = "p|div|li|ul|ol|dl|dt|dd|table|tr|td|th|h[1-6]|blockquote|section|article|option"
 _BLOCK_TAG = re.compile(rf"</?(?:{_BLOCKS})(?:\s[^<>]*)?>")
-_BLOCK_END = re.compile(rf"</(?:{_BLOCKS})>\s*()(?=<(?:{_BLOCKS})[\s>]|[^\s<])|(?<=[^\s>])\s*()(?=<(?:{_BLOCKS})[\s>])")
+_BLOCK_END = re.compile(
+    rf"</(?:{_BLOCKS})>\s*()(?=<(?:{_BLOCKS})[\s>]|[^\s<])|(?<=[^\s>])\s*()(?=<(?:{_BLOCKS})[\s>])"
+    r"|(?<=[.!?…])(?:</[\w:.-]+>)+()(?=<[A-Za-z][^<>/]*>)"
+)
 _BRANCH = re.compile(r"()(?=\{%-?\s*(?:else|elif|elsif|elseif|empty|plural)\b|\{\{-?\s*else\b)")  # of a template
 _TEMPLATE = re.compile(r"\{%.*?%\}|\{\{[#^/].*?\}\}")
 _CELL = re.compile(r"[^\t]*\t+|[^\t]+")
