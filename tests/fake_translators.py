@@ -3,8 +3,10 @@
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 
 from regard.search import SearchSettings
+from regard.text.placeholders import placeholders
 from regard.translation.checks import Finding
 
 _KEPT = re.compile(r"(<[^<>]*>|%\w|\{\w*\})")
@@ -12,7 +14,15 @@ _KEPT = re.compile(r"(<[^<>]*>|%\w|\{\w*\})")
 
 def louder(text: str) -> str:
     """All in capitals but tags and placeholders."""
-    return "".join(piece if _KEPT.fullmatch(piece) else piece.upper() for piece in _KEPT.split(text))
+    found = placeholders(text)
+    pieces = _KEPT.split(text) if not found else _divided(text, [(one.start, one.end) for one in found])
+    kept = {one.string for one in found}
+    return "".join(piece if piece in kept or _KEPT.fullmatch(piece) else piece.upper() for piece in pieces)
+
+
+def _divided(text: str, spans: list[tuple[int, int]]) -> list[str]:
+    places = [0, *(place for span in spans for place in span), len(text)]
+    return [text[start:end] for start, end in pairwise(places)]
 
 
 @dataclass(frozen=True)

@@ -34,6 +34,12 @@ _CODES = (
     "{{name}}", "{{{raw}}}", "{% query %}", "${HOME}", "$PATH", "$(CC)", "%PATH%", "{n, number}", "{d, date, short}",
     "{file_name}", "&nbsp;", "&#8364;", "https://example.org/a?b=c&d=1", "www.example.org", "name@example.org",
 )  # fmt: skip
+IDENTIFIERS = (
+    "open()", "config.yaml", "README.md", "foo_bar.txt", "Node.js",
+    "example.org", "/etc/hosts", "~/notes", "../data/a.csv", "C:\\Users\\me", "--force", "--dry-run", "my_var",
+    "MAX_SIZE", "__init__", "HttpRequestHandler", "getElementById", "os.path.join()", "C++", "0x1F", "2001:db8::1",
+    "00:1A:2B:3C:4D:5E", "d41d8cd98f00b204", "123e4567-e89b-12d3-a456-426614174000", "<kbd>Ctrl</kbd>+<kbd>C</kbd>",
+)  # fmt: skip
 _TAGS = (("<b>", "</b>"), ("<i>", "</i>"), ("**", "**"), ('<a href="page.html">', "</a>"), ("<code>", "</code>"))
 
 _ENGLISH = {
@@ -43,6 +49,7 @@ _ENGLISH = {
     "amounts": ("The price is {} today.", "{} is enough.", "We need {} more."),
     "numbers": ("The number is {}.", "Use {} if you can.", "You have {} left."),
     "codes": ("Open {} now.", "The file {} was not found.", "{} is not valid."),
+    "identifiers": ("Use {} to see the files.", "The name {} is not known.", "We wrote about {} yesterday."),
 }
 _GERMAN = {
     "symbols": ("Das gefällt mir {}.", "{} Bitte zuerst lesen", "Das ist {} das Beste."),
@@ -51,10 +58,11 @@ _GERMAN = {
     "amounts": ("Der Preis ist heute {}.", "{} ist genug."),
     "numbers": ("Die Nummer ist {}.", "Sie haben noch {} übrig."),
     "codes": ("Öffne jetzt {}.", "Die Datei {} wurde nicht gefunden."),
+    "identifiers": ("Der Name {} ist unbekannt.", "Wir haben gestern über {} geschrieben."),
 }
 _LISTS = {
     "symbols": _SYMBOLS, "names": _NAMES, "scripts": _SCRIPTS, "amounts": _AMOUNTS,
-    "numbers": _NUMBERS, "codes": _CODES,
+    "numbers": _NUMBERS, "codes": _CODES, "identifiers": IDENTIFIERS,
 }  # fmt: skip
 _ENGLISH_WHOLE = [
     "DO NOT OPEN THIS DOOR.", "ERROR: FILE NOT FOUND", "WARNING! HIGH VOLTAGE", "SAVE ALL CHANGES BEFORE YOU EXIT",
@@ -70,6 +78,26 @@ _ENGLISH_WHOLE = [
     "From 10–20 people came.", "Room 4B, 2nd floor", "It was in the 1990s.", "H2O and CO₂ are x86-free.",
     "Copyright © 2024 Example Ltd. All rights reserved.", "C:\\Users\\me\\file.txt", "/usr/share/doc/README.md",
     "Ctrl+Alt+Del", "Windows 11 and macOS 14.5", "Order #12345 of 2024-01-31", "50% off, 3 for 2!", "1/2 cup, 3/4 full",
+    "Thumbs up 👍🏽 for everyone!", "The family 👨‍👩‍👧‍👦 is happy.", "I love you ❤️‍🔥 so much.", "Good morning ☀️!",
+    "The word \u200fשלום\u200f means peace.", "Mr. 山田 lives in 東京.", "I read Толстой and Достоевский.",
+    "The area is πr².",
+    "If a ≤ b then f(a) ≤ f(b).", "The mass is 5×10³ kg.", "10⁻³ is small.", "H₂O is water.", "Latitude 52°31'N",
+    "He paid CHF 12.50 for the coffee.", "Revenue rose by 3.5 % to €2.4 billion.", "The car drives 120 km/h.",
+    "Add 250 ml of milk and 1½ cups of flour.", "Drive 5 mi, then 300 ft.", "It weighs 70 kg (154 lb).", "£1.5bn",
+    "The meeting is on December 24, 2024.", "The meeting is on 12/24/2024.", "The deadline is 2024-12-31T23:59:59Z.",
+    "Call +44 20 7946 0958 or +1-800-555-0199.", "Fax: 0049/30/123456", "ISBN 978-3-16-148410-0",
+    "IBAN DE89 3704 0044 0532 0130 00", "There are 1 000 000 stars.", "The score was 3:2 after 90+4 minutes.",
+    "Boeing 747-8 and Airbus A380", "It is 5'11\" tall.", "Take 2–3 tablets every 4–6 hours.", "24/7 service",
+    "<b>One</b><i>two</i><u>three</u>", "<p>First paragraph.</p><p>Second paragraph.</p>",
+    "<ul><li>Milk</li><li>Bread</li></ul>", "The <b></b> empty tag is here.",
+    "<img src=\"a.png\"/> The picture is nice.",
+    "<b><i>Important:</i></b> save your work.", "You <b>have not</b> paid <i>the <u>last</u> bill</i> yet.",
+    "Caf&eacute; &mdash; open daily", "&quot;Hello&quot;, she said.", "Loaded %lu of %lu bytes (%.1f%%).",
+    "%d%% complete",
+    "Dear {{customer_name}}, your order {{order.id}} has been shipped.",
+    "{{ user.name|upper }} has {{ count }} messages.",
+    "You have {count} unread {count, plural, one {message} other {messages}}.", "%1$s sent you %2$d messages.",
+    "a) First choice", "[x] Done", ":-) I am happy.", "PRESS <b>OK</b> TO CONTINUE", "CALL +49 30 123456 NOW!",
 ]  # fmt: skip
 _GERMAN_WHOLE = [
     "DIESE TÜR NICHT ÖFFNEN.", "FEHLER: DATEI NICHT GEFUNDEN", "ACHTUNG! HOCHSPANNUNG", "ALLE ÄNDERUNGEN SPEICHERN",
@@ -79,6 +107,17 @@ _GERMAN_WHOLE = [
     "½", "日本語 текст", "❤️", "★ ★ ★", "• Erster Punkt", "α und β", "20 °C", "Siehe §4 des „Vertrags“ …",
     "Zimmer 4B, 2. Stock", "Es war in den 1990er Jahren.", "Fügen Sie 50%% von %s hinzu.", "50 % Rabatt, 3 für 2!",
     "Die Temperatur beträgt −5 °C.", "Größe: 3×4 m²", "Bestellung #12345 vom 31.01.2024", "Strg+Alt+Entf",
+    "Daumen hoch 👍🏽 für alle!", "Ich liebe dich ❤️‍🔥 so sehr.", "Das Wort \u200fשלום\u200f bedeutet Frieden.",
+    "Die Fläche ist πr².",
+    "Herr 山田 wohnt in 東京.", "Das Auto fährt 120 km/h.", "Nachts fällt die Temperatur auf -12 °C.",
+    "Am 1. Mai ist frei.",
+    "Das Treffen ist am 24. Dezember 2024.", "Rufen Sie +49 (0)30 123456-78 an.", "Tel.: 0221 / 12 34 56",
+    "§ 5 Abs. 2 BGB",
+    "Ich bin 1,80 m groß und wiege 75 kg.", "1 234 567 Einwohner", "Der DAX stieg um 1,5 % auf 18.000 Punkte.",
+    "Der 2. Weltkrieg endete 1945.", "DE89 3704 0044 0532 0130 00", "2–3 Tabletten alle 4–6 Stunden", "GRÖẞE UND FARBE",
+    "<b>Eins</b><i>zwei</i><u>drei</u>", "<p>Erster Absatz.</p><p>Zweiter Absatz.</p>", "%d%% fertig", "Nr. 1",
+    "Sie <b>haben</b> die Rechnung <i>noch <u>nicht</u> bezahlt</i>.", "Tom &amp; Jerry sind Freunde.", "• Eier kaufen",
+    "Hallo {{name}}, Ihre Bestellung {{order.id}} wurde versandt.", "%1$s hat Ihnen %2$d Nachrichten geschickt.",
 ]  # fmt: skip
 _MARKED = [
     "You must {}never{} delete this file.", "The {}red{} car is fast.", "Click the {}button{} to continue.",

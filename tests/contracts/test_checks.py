@@ -73,6 +73,8 @@ def test_a_good_translation_has_no_findings(source: str, target: str) -> None:
         ("Please open the window and close the door.", "Please open the window und close the door.", "copied"),
         ("We went home because it was late.", "Wir gingen nach Hause, weil", "unfinished"),
         ("Please!", "!", "words"),
+        ("i.e. that one", "i.", "length"),
+        ("<b>One</b> <i>two</i>", "<b>Eins zwei</b> <i></i>", "markup"),
     ],
 )
 def test_a_bad_translation_has_the_finding_that_names_what_is_wrong(source: str, target: str, check: str) -> None:
@@ -110,7 +112,8 @@ def test_units_are_put_back_beside_their_numbers() -> None:
 
 def test_capitals_and_titles_are_written_as_sentences_and_back() -> None:
     assert case_of("DO NOT OPEN", "en") is Case.CAPITALS
-    assert case_of("NATO", "en") is Case.ORDINARY
+    assert case_of("NATO", "en") is Case.SHORT
+    assert case_of("TCP/IP", "en") is Case.ORDINARY
     assert case_of("How To Open The Door", "en") is Case.TITLE
     assert case_of("Alle Neuen Dateien Öffnen", "de") is Case.ORDINARY
     assert as_sentence("STOP. DO NOT OPEN!") == "Stop. Do not open!"

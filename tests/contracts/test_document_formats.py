@@ -121,6 +121,16 @@ def test_yaml_keeps_comments_quotes_blocks_and_aliases(tmp_path: Path) -> None:
         assert line in written
 
 
+def test_switches_of_yaml_stay_and_no_translation_becomes_one(tmp_path: Path) -> None:
+    yaml = pytest.importorskip("ruamel.yaml").YAML(typ="safe", pure=True)
+    yaml.version = (1, 1)  # as most programs read it: yes, no, on and off are switches
+    text = "a: yes\nb: Off\nc: 'Yes'\nd: Ja\ne: [Nein, true]\n"
+    said = {"Ja": "Yes", "Nein": "No", "Yes": "On"}
+    written = translated(tmp_path, "a.yml", text, Fake(said.__getitem__))
+    assert written == "a: yes\nb: Off\nc: 'On'\nd: 'Yes'\ne: ['No', true]\n"
+    assert yaml.load(written) == {"a": True, "b": False, "c": "On", "d": "Yes", "e": ["No", True]}
+
+
 @pytest.mark.parametrize("said", ["a: b", "- x", "yes", "# a b", "a # b", "'a' b", "{a} b", "null", "a, b] c", "Ja!"])
 def test_any_translation_of_plain_yaml_is_read_as_that_text(tmp_path: Path, said: str) -> None:
     yaml = pytest.importorskip("ruamel.yaml").YAML(typ="safe", pure=True)

@@ -18,7 +18,7 @@ from regard.text.documents import SegmentState
 from regard.translation.documents import EVERYTHING, UNTRANSLATED, translated_document
 
 REAL = Path(__file__).parents[1] / "real_documents"
-KEPT = re.compile(r"(<[^<>]*>|\{+[^{}]*\}+|%(?:\(\w+\))?\w|&\w+;|\bv\d\.)")
+KEPT = re.compile(r"(<[^<>]*>|\{+[^{}]*\}+|%(?:\(\w+\))?\w|&\w+;|\bv\d\.|\bnode\.js\b|\bprofitLoss\b)")
 ALL_BUT_WORDS = re.compile(r"[^\W\d_]+")
 
 

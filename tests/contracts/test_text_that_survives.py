@@ -9,7 +9,7 @@ from collections import Counter
 import pytest
 
 import regard
-from hard_texts import english, german
+from hard_texts import IDENTIFIERS, english, german
 from regard.text.placeholders import placeholders
 from regard.translation.segments import Segment, Segmenter
 from regard.translation.translator import Translation
@@ -72,6 +72,13 @@ def test_no_placeholder_or_tag_is_lost_or_invented_and_tags_are_nested(translati
             elif not alone:
                 opened.append(name)
         assert not opened
+
+
+def test_names_for_computers_are_in_their_translations_letter_by_letter(translations: list[Translation]) -> None:
+    with_names = [(found, name) for found in translations for name in IDENTIFIERS if name in found.source]
+    assert len(with_names) >= 2 * len(IDENTIFIERS)
+    for found, name in with_names:
+        assert name in found.text, found
 
 
 def test_icu_messages_keep_their_structure_and_their_branches_are_translated(translations: list[Translation]) -> None:

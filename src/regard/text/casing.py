@@ -22,17 +22,20 @@ class Case(Enum):
 
     ORDINARY = "ordinary"
     CAPITALS = "capitals"
+    SHORT = "short"  # a word in capitals that may be an abbreviation
     TITLE = "title"
 
 
 def case_of(text: str, language: str, apart: Sequence[Placeholder] = ()) -> Case:
     """How a text is written, placeholders aside."""
-    if text.islower() or len(text) < _SHORT:
+    if text.islower() or len(text) < _SHORT - 1:
         return Case.ORDINARY
     words = [match.group() for match in _WORD.finditer(without(text, apart))]
     capitals = sum(word.isupper() for word in words)
-    if capitals and capitals == len(words) and (sum(map(len, words)) > _SHORT):
-        return Case.CAPITALS
+    if capitals and capitals == len(words):
+        if max(map(len, words)) > _SHORT or (sum(map(len, words)) > _SHORT and " " in text.strip()):
+            return Case.CAPITALS
+        return Case.SHORT if len(words) == 1 and len(words[0]) >= _SHORT - 1 else Case.ORDINARY
     long = [word for word in words[1:] if len(word) >= _SHORT]
     titled = len(long) >= 2 and all(word[0].isupper() and word[1:].islower() for word in long)
     if titled and words[0][0].isupper() and language not in _NOUNS_ARE_CAPITALISED and text[-1] not in ".!?":

@@ -1,8 +1,9 @@
 """ICU messages: `{n, plural, one {# file} other {# files}}`. Their branches are texts; their structure is not.
 
 A message is taken apart into texts that can be translated, and put together again from their translations. Where an
-argument with branches stands within a text, the text shows a simple one of the same name in its place: `{n}`. In a
-branch of a plural, `#` stands for the number: the text shows a number of that plural form.
+argument with branches stands within a text, the text shows a simple one of the same name in its place: `{n}`, or
+`{n_}` where the text has an argument `{n}` as well. In a branch of a plural, `#` stands for the number: the text shows
+a number of that plural form.
 """
 
 from __future__ import annotations
@@ -45,8 +46,21 @@ class Message:
 
     def text(self) -> str:
         """What a translator is to see of this message itself."""
-        shown = [f"{{{part.name}}}" if isinstance(part, Choice) else part for part in self.parts]
+        names = iter(self._shown())
+        shown = [next(names) if isinstance(part, Choice) else part for part in self.parts]
         return "".join(part.replace("#", self.number) if self.number else part for part in shown)
+
+    def _shown(self) -> list[str]:
+        """What stands for each choice: its name in braces, longer where another argument is called so."""
+        literal = "".join(part for part in self.parts if isinstance(part, str))
+        shown: list[str] = []
+        for part in self.parts:
+            if isinstance(part, Choice):
+                name = part.name
+                while f"{{{name}}}" in literal or f"{{{name}}}" in shown:
+                    name += "_"
+                shown.append(f"{{{name}}}")
+        return shown
 
     def texts(self) -> Iterator[str]:
         """The texts of this message and, after it, of the branches within it."""
@@ -61,11 +75,14 @@ class Message:
         text = next(translations)
         if self.number and any("#" in part for part in self.parts if isinstance(part, str)):
             text = re.sub(rf"(?<!\d){self.number}(?!\d)", "#", text)
-        for part in self.parts:
-            if isinstance(part, Choice):
-                branches = "".join(f"{before}{branch.filled(translations)}}}" for before, branch in part.branches)
-                text = text.replace(f"{{{part.name}}}", f"{part.head}{branches}{part.tail}", 1)
-        return text
+        choices = [part for part in self.parts if isinstance(part, Choice)]
+        if not choices:
+            return text
+        whole = dict[str, str]()
+        for part, shown in zip(choices, self._shown(), strict=True):
+            branches = "".join(f"{before}{branch.filled(translations)}}}" for before, branch in part.branches)
+            whole[shown] = f"{part.head}{branches}{part.tail}"
+        return re.sub("|".join(map(re.escape, whole)), lambda found: whole.pop(found[0], found[0]), text)
 
 
 def has_branches(text: str) -> bool:
@@ -101,10 +118,6 @@ def _message(text: str, start: int, number: str) -> tuple[Message, int]:
             place += 1
     parts.append(text[began:place])
     own = tuple(part for part in parts if part)
-    names = [part.name for part in own if isinstance(part, Choice)]
-    literal = "".join(part for part in own if isinstance(part, str))
-    if len(set(names)) < len(names) or any(f"{{{name}}}" in literal for name in names):
-        raise _Broken  # the text could not tell two arguments of one name apart
     return Message(own, number), place
 
 

@@ -11,21 +11,20 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
+from regard.text.number_words import small_number
 from regard.text.placeholders import Placeholder
 
-_NUMBER = re.compile(r"\d+(?:[.,:'’\u00a0\u202f/]\d+)*")
+_NUMBER = re.compile(r"[1-9]\d{0,2}(?: \d{3})+(?:[.,]\d+)?(?!\d)|\d+(?:[.,:'’\u00a0\u202f/]\d+)*")
 _DIGIT = re.compile(r"\d")
 _DATE = re.compile(r"(\d{1,2})[./](\d{1,2})[./](\d{4})")
 _DOTTED = re.compile(r"\b(0?[1-9]|1[0-2])\.(\d{1,2})\.(\d{4})\b")
-_GROUPED = re.compile(r"\d{1,3}(?:[.,'’\u00a0\u202f]\d{3})+")
-_WITH_FRACTION = re.compile(r"(\d{1,3}(?:([.,'’\u00a0\u202f])\d{3})+)([.,])(\d+)")
+_GROUPED = re.compile(r"\d{1,3}(?:[.,'’ \u00a0\u202f]\d{3})+")
+_WITH_FRACTION = re.compile(r"(\d{1,3}(?:([.,'’ \u00a0\u202f])\d{3})+)([.,])(\d+)")
+_CURRENCIES = "USD|EUR|GBP|CHF|JPY|CNY|INR|RUB|SEK|NOK|DKK|PLN|CZK|HUF|AUD|CAD"
+_VERSION = re.compile(rf"(?<!\w)(?!(?:{_CURRENCIES}) )([A-Z]\w\w+ )(\d+)\.(\d+)(?![.,]?\d)")
+_ORDINAL = re.compile(r"(?<![\w.,])(\d+)(?:st|nd|rd|th)(?!\w)")
+_MARKS = {"en": (",", "."), "de": (".", ",")}  # between thousands, and before a fraction
 _ONE_MARK = re.compile(r"(\d+)[.,:](\d+)")
-
-_WORDS = {
-    "en": ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"],
-    "de": ["null", "ein", "zwei", "drei", "vier", "fünf", "sechs", "sieben", "acht", "neun", "zehn", "elf", "zwölf"],
-}
-_ENDINGS = {"en": "", "de": "(?:s|e[nrms]?)?"}
 
 
 class Number(NamedTuple):
@@ -69,9 +68,7 @@ def mended(text: str, lost: Sequence[Number], invented: Sequence[Number], langua
     if invented:
         return None
     for number in lost:
-        words = _WORDS.get(language, [])
-        value = int(number.string) if number.string.isdecimal() else len(words)
-        pattern = rf"\b{words[value]}{_ENDINGS[language]}\b" if value < len(words) else None
+        pattern = small_number(number.string, language)
         if pattern is None or len(re.findall(pattern, text, re.IGNORECASE)) != 1:
             return None
         text = re.sub(pattern, number.string, text, flags=re.IGNORECASE)
@@ -83,12 +80,39 @@ def with_months_that_exist(text: str) -> str:
     return _DOTTED.sub(lambda date: date.group() if int(date[2]) <= 12 else f"{date[2]}.{date[1]}.{date[3]}", text)
 
 
-def spelt_out(text: str, language: str) -> set[str]:
-    """The small numbers that a text says as words."""
-    words = set(re.findall(r"[^\W\d_]+", text.lower()))
-    ending = re.compile(_ENDINGS.get(language, "") + "$")
-    stems = words | {ending.sub("", word) for word in words}
-    return {str(value) for value, word in enumerate(_WORDS.get(language, [])) if word in stems}
+def with_ordinals(text: str) -> str:
+    """An English text with 2nd where it says 2th."""
+
+    def right(found: re.Match[str]) -> str:
+        teens = len(found[1]) > 1 and found[1][-2] == "1"
+        return found[1] + ("th" if teens else {"1": "st", "2": "nd", "3": "rd"}.get(found[1][-1], "th"))
+
+    return _ORDINAL.sub(right, text)
+
+
+def localised(source: Sequence[Number], text: str, said: Sequence[Number], languages: tuple[str, str]) -> str:
+    """The text with numbers in the marks of its language where they were copied from a language with other marks.
+
+    Behind a name, 22.04 is a version; so in English, a single point alone does not make a number.
+    """
+    before, after = (_MARKS.get(language) for language in languages)
+    if before is None or after is None or before == after:
+        return text
+    (group, point), (new_group, new_point) = before, after
+    amount = re.compile(rf"\d{{1,3}}(?:\{group}\d{{3}})+(?:\{point}\d+)?" + (r"|\d+,\d+" if point == "," else ""))
+    copied = {one.string for one in source if amount.fullmatch(one.string)}
+    exchanged = str.maketrans({group: new_group, point: new_point})
+    for one in reversed(said):
+        if one.string in copied:
+            text = text[: one.start] + one.string.translate(exchanged) + text[one.end :]
+    return text
+
+
+def with_versions(source: str, target: str) -> str:
+    """The target with `Ubuntu 22.04` as in the source where it says `Ubuntu 22,04`: behind a name, it is a version."""
+    for name, first, second in _VERSION.findall(source) if "." in source else ():
+        target = target.replace(f"{name}{first},{second}", f"{name}{first}.{second}")
+    return target
 
 
 def _without_equals(

@@ -1,8 +1,10 @@
 """Strings within a text that are not language: placeholders, markup, addresses. They are to survive translation.
 
-{name} {0} {n, number} {{ name }} {{#each}} {% if x %} ${name} $NAME $(NAME)      <b> </b> <br/> &amp; &#160;
+{name} {0} {n, number} {{ name }} {{#each}} {% if x %} ${name} %{name} <%= name %> [[name]]
+$NAME $(NAME)      <b> </b> <br/> &amp; &#160;
 %s %d %(name)s %1$s %1 %n %% 50%% %PATH%      https://example.org/a?b=c  www.example.org  name@example.org
-+49 30 123456  v1.2.0-rc1  192.168.0.1
++49 30 123456  v1.2.0-rc1  192.168.0.1      `ls -l`  /etc/hosts  config.yaml  --force  my_var  (`identifiers.py`)
+<code>a</code> and <kbd>Ctrl</kbd>, whole: what they enclose is no language
 
 In running text, a percent sign is mostly just that, so only what clearly is a directive counts: `100% sure` has none. A
 catalogue knows better: its flags (`c-format`, `python-format`, `no-c-format`) say which syntax its messages have.
@@ -17,6 +19,7 @@ from functools import cache
 from typing import NamedTuple
 
 from regard.text.directives import DIRECTIVES
+from regard.text.identifiers import IDENTIFIERS, SIGNS
 
 _ADDRESSES = (
     r"(?:[Hh][Tt]{2}[Pp][Ss]?|[Ff][Tt][Pp])://[^\s<>\"'\]]*[^\s<>\"'\].,;:!?)]",
@@ -27,10 +30,14 @@ _ADDRESSES = (
     r"(?<!\w)\+\d{1,3}(?:[ /-]?\(\d{1,5}\))?(?:[ /-]?\d{2,})+",
 )
 _MARKUP = (
-    r"</?[A-Za-z][\w:.-]*(?:\s[^<>]*)?/?>",
+    r"<(?P<code>code|kbd|samp|tt)(?:\s[^<>]*)?>[^<>\n]*</(?P=code)>",
+    r"</?[A-Za-z][\w:.-]*(?:\s(?=[^<>=]*=)[^<>]*|\s+[\w:-]+)?\s*/?>",
+    r"(?<!\w)<[A-Za-z][\w:.-]*(?:\s+[\w:-]+)+\s*/?>",  # attributes without values, but not x<y and y>z
     r"&(?:[A-Za-z][A-Za-z0-9]{1,31}|#\d{1,7}|#x[0-9A-Fa-f]{1,6});",
 )
 _TEMPLATES = (
+    r"<%[^\n]{0,200}?%>",
+    r"\[\[[^\[\]\n]{1,80}\]\]",
     r"\{%[^\n]{0,200}?%\}",
     r"\{#[^\n]{0,200}?#\}",
     r"\{\{\{[^{}\n]{1,200}\}\}\}",
@@ -38,7 +45,8 @@ _TEMPLATES = (
     r"\{\s*\w+\s*,\s*(?:number|date|time|spellout|ordinal|duration)\s*(?:,[^{}\n]{0,80})?\}",
 )
 _VARIABLES = (
-    r"\$?\{[\w.\[\]]*(?:![rsa])?(?::[^{}\s]*)?\}",
+    r"\$\{[^{}\n]{1,80}\}",
+    r"[#%]?\{[\w.\[\]]*(?:![rsa])?(?::[^{}\s]*)?\}",
     r"(?<![\w$])\$[A-Za-z_]\w*",
     r"\$\([A-Za-z_]\w*\)",
 )
@@ -50,9 +58,11 @@ _PERCENT = (
     r"(?<!\d)%(?:\d+\$)?[-+#0]*\d*(?:\.\d+)?(?:hh?|ll?|[jzt])?[diouxXeEfFgGcrsan@](?![A-Za-z])",
     r"(?<!\w)%L?\d{1,2}(?![\w%])",
 )
-_ALWAYS = (*_ADDRESSES, *_MARKUP, *_TEMPLATES, *_VARIABLES)
-_SIGNS = re.compile(r"[{%<&$@]|://|www\.|\+\d|\d\.\d+\.\d|v\d")  # a text without any of these has no placeholder
+_ALWAYS = (*_ADDRESSES, *_MARKUP, *_TEMPLATES, *_VARIABLES, *IDENTIFIERS)
+_SIGNS = re.compile(rf"[{{%<&$@]|\[\[|://|www\.|\+\d|\d\.\d+\.\d|v\d|{SIGNS}")  # without any of these, no placeholder
+_ELEMENT = re.compile(r"<%|<(?:code|kbd|samp|tt)\b[^<>]*>[^<>]*</")
 
+_TOUCHING = re.compile(r"[^\w\s<>]{0,2}")
 _NUMBERED = re.compile(r"^%\d+\$")
 _BLOCK = re.compile(r"\{%|\{\{[#^/]")
 _OPENING = re.compile(r"\{%-?\s*(?:if|for|block|with|filter|macro|call|raw|autoescape|trans|blocktrans)\b|\{\{[#^]")
@@ -71,14 +81,16 @@ class Placeholder(NamedTuple):
     @property
     def is_tag(self) -> bool:
         """Whether it is a tag, of markup or of a template: <b>, </b>, <br/>, {% if x %}, {{/each}}."""
-        return self.string.startswith("<") or _BLOCK.match(self.string) is not None
+        if self.string.startswith("<"):
+            return _ELEMENT.match(self.string) is None
+        return _BLOCK.match(self.string) is not None
 
     @property
     def opens(self) -> bool:
         """Whether it is a tag that belongs to what follows, as <b> does."""
         if not self.string.startswith("<"):
             return _OPENING.match(self.string) is not None
-        return not self.string.startswith("</") and not self.string.endswith("/>")
+        return self.is_tag and not self.string.startswith("</") and not self.string.endswith("/>")
 
     @property
     def closes(self) -> bool:
@@ -114,6 +126,18 @@ def _pattern(syntax: str) -> re.Pattern[str]:
         return re.compile("|".join(_ALWAYS))
     percent = (_PERCENTAGE, DIRECTIVES[syntax]) if syntax in DIRECTIVES else _PERCENT
     return re.compile("|".join((*_ALWAYS, *percent)))
+
+
+def clusters(text: str, found: Sequence[Placeholder]) -> list[Placeholder]:
+    """The placeholders, those with nothing but marks between them as one: `%.1f%%`, `%d/%d`. Tags stay single."""
+    joined: list[Placeholder] = []
+    for one in found:
+        last = joined[-1] if joined else None
+        if last and not last.is_tag and not one.is_tag and _TOUCHING.fullmatch(text, last.end, one.start):
+            joined[-1] = Placeholder(text[last.start : one.end], last.start, one.end)
+        else:
+            joined.append(one)
+    return joined
 
 
 def without(text: str, found: Sequence[Placeholder]) -> str:

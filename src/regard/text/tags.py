@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 from regard.text.placeholders import Placeholder, placeholders
 
@@ -70,6 +71,19 @@ def same_tags(source: str, target: str) -> bool:
     """Whether both have the same tags, and the target has them nested if the source does."""
     asked, said = (Counter(tag.string for tag in tags_of(text)) for text in (source, target))
     return asked == said and (well_nested(target) or not well_nested(source))
+
+
+def emptied(source: str, target: str) -> str:
+    """A pair of tags that encloses something in the source and nothing in the target; empty if there is none."""
+    return next(iter((_empty(target) - _empty(source)).elements()), "")
+
+
+def _empty(text: str) -> Counter[str]:
+    found, tags = Counter[str](), tags_of(text)
+    for first, second in pairwise(tags):
+        if first.opens and second.closes and not text[first.end : second.start].strip():
+            found[first.string] += 1
+    return found
 
 
 def tags_of(text: str) -> list[Placeholder]:

@@ -11,17 +11,28 @@ from collections.abc import Sequence
 from regard.text.numbers import Number, unmatched
 
 _SIGNS = "$€£¥₹₽%‰°"
-_UNITS = "km/h|kbit/s|Mbit/s|Gbit/s|MB/s|GB/s|[kMGT]?Hz|[kKMGT]i?B|km|cm|mm|kg|mg|kW|kWh|mAh|px|dpi|ms"
-_AFTER = re.compile(rf"[ \u00a0\u202f]?(?P<unit>[{_SIGNS}]|(?:{_UNITS})(?![\w/]))")
+_UNITS = (
+    "km/h|kbit/s|Mbit/s|Gbit/s|MB/s|GB/s|[kMGT]?Hz|[kKMGT]i?B|km|cm|mm|kg|mg|kWh?|mAh|px|dpi|ms|m[lL]|cl|min|ft|mi|mph|lbs?|oz|bn"
+    "|p\\.m\\.|pm"
+)
+_LETTERS = "[mglthsVW]"  # units of one letter, behind a space: 5 m, but not 1990s
+_AFTER = re.compile(
+    rf"[ \u00a0\u202f]?(?P<unit>[{_SIGNS}]|(?:{_UNITS})(?![\w/])|(?<=[ \u00a0\u202f]){_LETTERS}(?![\w/'’-]))"
+)
 _BEFORE = re.compile(rf"(?P<unit>[{_SIGNS}])[ \u00a0\u202f]?$")
-_QUICK = re.compile(rf"\d[ \u00a0\u202f]?(?:[{_SIGNS}]|{_UNITS})|[{_SIGNS}][ \u00a0\u202f]?\d")
+_QUICK = re.compile(rf"\d[ \u00a0\u202f]?(?:[{_SIGNS}]|{_UNITS}|{_LETTERS}\b)|[{_SIGNS}][ \u00a0\u202f]?\d")
 _AS_WORDS = {
     "$": "dollar|usd", "€": "euro|eur", "£": "pound|pfund|livre|libra|gbp", "¥": "yen|jpy|yuan", "₹": "rupi|rupee|inr",
     "₽": "rubel|ro?uble|rub", "%": "prozent|per ?cent|pour cent|por ciento|pct", "‰": "promille|per mil",
     "°": "grad|degr|grado", "km/h": "kilomet", "km": "kilomet", "cm": "zentimeter|centimet", "mm": "millimet",
     "kg": "kilogram|kilo", "mg": "milligram", "kW": "kilowatt", "kWh": "kilowatt", "ms": "millise", "px": "pixel",
     "kHz": "kilohertz", "MHz": "megahertz", "GHz": "gigahertz", "Hz": "hertz", "kB": "kilobyte", "KB": "kilobyte",
-    "MB": "megabyte", "GB": "gigabyte", "TB": "terabyte",
+    "MB": "megabyte", "GB": "gigabyte", "TB": "terabyte", "ml": "milliliter|millilitre", "mL": "milliliter|millilitre",
+    "cl": "centiliter|centilitre|zentiliter", "min": "minut", "ft": "fuß|fuss|feet|foot", "mi": "meile|mile",
+    "mph": "meile|mile", "lb": "pfund|pound", "lbs": "pfund|pound", "oz": "unze|ounce", "bn": "milliard|billion|mrd",
+    "p.m.": "nachmittag|abend|nacht|pm|afternoon|evening|night", "m": "meter|metre", "g": "gramm?", "l": "liter|litre",
+    "pm": r"nachmittag|abend|nacht|p\.m|afternoon|evening|night", "t": "tonne|ton", "h": "stunde|hour|uhr|std",
+    "s": "sekunde|second", "V": "volt", "W": "watt",
 }  # fmt: skip
 
 
@@ -65,5 +76,7 @@ def with_units(target: str, said: Sequence[Number], lost: Sequence[tuple[Number,
 
 def _count(target: str, unit: str) -> int:
     words = _AS_WORDS.get(unit)
-    as_sign = target.count(unit)
+    as_sign = (
+        len(re.findall(rf"(?<![^\W\d_]){re.escape(unit)}(?!\w)", target)) if unit[0].isalpha() else target.count(unit)
+    )
     return as_sign + (len(re.findall(words, target, re.IGNORECASE)) if words else 0)

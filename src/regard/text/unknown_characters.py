@@ -10,7 +10,7 @@ import re
 from collections.abc import Sequence
 from enum import Enum
 from typing import NamedTuple
-from unicodedata import category
+from unicodedata import category, normalize
 
 from regard.text.placeholders import Placeholder
 
@@ -19,6 +19,7 @@ _AMOUNT_BEFORE = re.compile(r"\d[\d.,]*[ \u00a0\u202f]?$")
 _AMOUNT_AFTER = re.compile(r"[ \u00a0\u202f]?\d+(?:[.,]\d+)*")
 _BETWEEN = re.compile(r"[^\w<>{}%]*")
 _INVISIBLE = re.compile("[\u00ad\u200b\u2060\ufeff]+")
+_LIGATURES = re.compile("[\ufb00-\ufb06]")
 
 
 class Kind(Enum):
@@ -39,8 +40,10 @@ class Unknown(NamedTuple):
 
 
 def visible(text: str) -> str:
-    """The text without characters that only say where a line may break."""
-    return text if text.isascii() else _INVISIBLE.sub("", text)
+    """The text as it is read: without characters that only say where a line may break, and ligatures as letters."""
+    if text.isascii():
+        return text
+    return _LIGATURES.sub(lambda found: normalize("NFKC", found[0]), _INVISIBLE.sub("", text))
 
 
 def unknown(text: str, known: frozenset[str] | None, apart: Sequence[Placeholder] = ()) -> list[Unknown]:

@@ -12,6 +12,7 @@ from regard.translation.belonging import Belonging
 from regard.translation.carrying import Carrying
 from regard.translation.checks import Checks
 from regard.translation.emphasis import Emphasis
+from regard.translation.ending import Ending
 from regard.translation.finding import Finder
 from regard.translation.marking import Marking
 from regard.translation.numbering import Numbering
@@ -34,10 +35,10 @@ def checking(searching: Pass, parts: Parts, tokenisers: Tokenisers, languages: M
     """All passes around the search."""
     source, target = (languages.get(side, "").replace("_", "-").split("-")[0] for side in ("source", "target"))
     read, written = known_characters(tokenisers.source), known_characters(tokenisers.target)
-    numbers = Numbering(searching, parts.reader, parts.aligner, language=target)
+    numbers = Numbering(searching, parts.reader, parts.aligner, languages=(source, target))
     terms = Terms(numbers, parts.reader, parts.belonging)
     characters = Carrying(terms, parts.reader, parts.aligner, known=read)
     markup = Marking(characters, parts.finder, parts.reader, parts.belonging)
     case = Recasing(markup, parts.reader, source=source, target=target)
-    emphasis = Emphasis(case, parts.reader)
-    return Verifying(emphasis, parts.reader, Checks(source=source, target=target, known=written))
+    edges = Ending(Emphasis(case, parts.reader))
+    return Verifying(edges, parts.reader, Checks(source=source, target=target, known=written))

@@ -14,9 +14,10 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from regard.text.directives import DIRECTIVES, arguments
-from regard.text.numbers import numbers, spelt_out, unmatched
+from regard.text.number_words import spelt_out
+from regard.text.numbers import numbers, unmatched
 from regard.text.placeholders import Placeholder, differences, placeholders, without
-from regard.text.tags import same_tags
+from regard.text.tags import emptied, same_tags
 from regard.text.units import lost_units
 
 SERIOUS = frozenset({"characters", "markup", "numbers", "placeholders", "words"})
@@ -74,6 +75,8 @@ class Checks:
         found += [Finding("terms", f"{term!r} would make the sentence worse") for term in pair.terms]
         if not any(map(str.isalnum, target)) and any(map(str.isalnum, source)):
             found.append(Finding("words", "no words are left"))
+        elif _letters(source) > 8 and _letters(source) > 5 * _letters(target):
+            found.append(Finding("length", "it is much shorter than the source"))
         elif len(source) > _FEW or len(target) > _FEW:
             found += _of_length(source, target)
             words = without(source, pair.placeholders), without(target, there)
@@ -112,6 +115,8 @@ def _of_placeholders(pair: Checked, there: Sequence[Placeholder]) -> list[Findin
     found += [Finding(_named(one), f"{one} is not in the source") for one in invented]
     if not found and any(one.is_tag for one in pair.placeholders) and not same_tags(pair.source, pair.target):
         found.append(Finding("markup", "tags are not nested as in the source"))
+    if not found and any(one.is_tag for one in pair.placeholders) and (empty := emptied(pair.source, pair.target)):
+        found.append(Finding("markup", f"{empty} encloses no words"))
     if not found and _braces(pair.source, pair.placeholders) != _braces(pair.target, there):
         found.append(Finding("placeholders", "braces are not those of the source"))
     if not found and pair.syntax in DIRECTIVES:
@@ -131,6 +136,10 @@ def _braces(text: str, found: Sequence[Placeholder]) -> tuple[int, int]:
 
 def _named(placeholder: str) -> str:
     return "markup" if placeholder.startswith("<") else "placeholders"
+
+
+def _letters(text: str) -> int:
+    return sum(map(str.isalpha, text))
 
 
 def _of_length(source: str, target: str) -> list[Finding]:

@@ -6,6 +6,7 @@ words are those of the plain translation: then the model itself has put the tags
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
@@ -16,8 +17,12 @@ from regard.text.word_spans import word_spans
 from regard.translation.belonging import Asked, Belonging, best_run
 from regard.translation.finding import Finder, Found, Sentence
 from regard.translation.passes import Pass, Reader
-from regard.translation.putting_back import AFTER_WORDS, Bare, spaced
+from regard.translation.putting_back import AFTER_WORDS, Bare, between_marks, spaced
 
+_APART = re.compile(
+    r"(?<=[\w.!?])((?:</[\w:.-]+>)+)(?=<[A-Za-z][^<>]*>\w)|(?<=\w)()(?=<br ?/?>\w)"
+)  # One</b><i>two</i>
+_SENTENCE_END = re.compile(r"[.!?]\s")
 _OPENING = "\"'“„‚‘«‹([¿¡"
 _CLOSING = "".join(mark for mark in AFTER_WORDS + _OPENING if mark not in "}")
 
@@ -57,7 +62,8 @@ class Marking:
         special = [n for n, one in enumerate(sentences) if any(found.is_tag for found in one.placeholders)]
         if not special:
             return self._inner.translated(sentences, settings)
-        bare = [Bare.of(sentences[n].text, tags_of(sentences[n].text)) for n in special]
+        apart = [_APART.sub(r"\1 ", sentences[n].text) for n in special]
+        bare = [Bare.of(text, tags_of(text)) for text in apart]
         plain = self._reader.read([one.text for one in bare], [sentences[n] for n in special])
         marked = [
             _Marked(one, tree([gap.placeholder for gap in one.gaps]), sentence)
@@ -67,7 +73,12 @@ class Marking:
         results = self._inner.translated([*plain, *ordinary], settings)
         own = results[: len(special)]
         tagged = self._finder.find([sentences[n] for n in special], settings)
-        whole = self._with_tags(marked, own)
+        whole = [
+            [other.saying(_close_again(sentences[n].text, other.text)) for other in others]
+            if text != sentences[n].text
+            else others
+            for n, text, others in zip(special, apart, self._with_tags(marked, own), strict=True)
+        ]
         for n, (others, rivals) in enumerate(zip(own, tagged, strict=True)):
             if same_tags(sentences[special[n]].text, rivals[0].text) and _words(rivals[0].text) == others[0].text:
                 whole[n][0] = rivals[0]
@@ -145,8 +156,11 @@ class _Placing:
 
     def _alone(self, tag: Tag) -> int:
         """Where a tag without a pair goes: before the words that say what stands behind it, or to the end."""
-        if self._bare.gaps[tag.first].place == 0:
+        gap = self._bare.gaps[tag.first]
+        if gap.place == 0:
             return 0
+        if (inside := between_marks(gap, self._bare.text, self._said)) is not None:
+            return inside
         words = self._marked.words(tag)
         run = best_run(self._shares[id(tag)], range(len(self._target)), 1) if words else None
         return self._target[run[0]][0] if run else len(self._said)
@@ -157,12 +171,25 @@ class _Placing:
             return None
         if len(words) == len(self._source):
             return free[0], free[-1]
-        return best_run(self._shares[id(tag)], free, len(words))
+        run = best_run(self._shares[id(tag)], free, len(words))
+        return self._within_a_sentence(tag, run) if run else None
+
+    def _within_a_sentence(self, tag: Tag, run: tuple[int, int]) -> tuple[int, int]:
+        """The words, cut where a sentence ends unless one does between the tags in the source: the likelier part."""
+        if _SENTENCE_END.search(self._inside(tag)):
+            return run
+        shares = self._shares[id(tag)]
+        ends = [n for n in range(*run) if self._said[self._target[n][1] - 1] in ".!?"]
+        parts = list(zip([run[0], *(end + 1 for end in ends)], [*ends, run[1]], strict=True))
+        return max(parts, key=lambda part: sum(shares[part[0] : part[1] + 1]))
+
+    def _inside(self, tag: Tag) -> str:
+        assert tag.last is not None
+        return self._bare.text[self._bare.gaps[tag.first].place : self._bare.gaps[tag.last].place].strip()
 
     def _edges(self, tag: Tag, run: tuple[int, int]) -> tuple[int, int]:
         """From and to where a pair encloses these words; marks at their ends stay outside unless they were inside."""
-        assert tag.last is not None
-        inside = self._bare.text[self._bare.gaps[tag.first].place : self._bare.gaps[tag.last].place].strip()
+        inside = self._inside(tag)
         start, end = self._target[run[0]][0], self._target[run[1]][1]
         if not inside[-1:] or inside[-1] not in _CLOSING:
             while end > start + 1 and self._said[end - 1] in _CLOSING:
@@ -175,6 +202,14 @@ class _Placing:
     def _outside(self, place: int) -> int:
         """The place, or the end of the placeholder in which it would be."""
         return next((one.end for one in self._kept if one.start < place < one.end), place)
+
+
+def _close_again(source: str, text: str) -> str:
+    """The text without spaces between tags that touch each other in the source."""
+    for found in _APART.finditer(source):
+        behind = source[found.end() :].partition(">")[0] + ">"
+        text = text.replace(f"{found[0]} {behind}", f"{found[0]}{behind}", 1)
+    return text
 
 
 def _words(text: str) -> str:

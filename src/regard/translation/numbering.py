@@ -11,7 +11,16 @@ from collections.abc import Sequence
 
 from regard.search import SearchSettings
 from regard.text.directives import arguments, numbered
-from regard.text.numbers import Number, mended, numbers, unmatched, with_months_that_exist
+from regard.text.numbers import (
+    Number,
+    localised,
+    mended,
+    numbers,
+    unmatched,
+    with_months_that_exist,
+    with_ordinals,
+    with_versions,
+)
 from regard.text.placeholders import Placeholder, placeholders
 from regard.text.units import is_sign, lost_units, whole, with_units
 from regard.translation.alignment import Aligner
@@ -26,8 +35,9 @@ _MOST = 12  # numbers of a sentence that stand-ins are made for
 class Numbering:
     """Numbers that survive."""
 
-    def __init__(self, inner: Pass, reader: Reader, aligner: Aligner, *, language: str) -> None:
-        self._inner, self._reader, self._aligner, self._language = inner, reader, aligner, language
+    def __init__(self, inner: Pass, reader: Reader, aligner: Aligner, *, languages: tuple[str, str]) -> None:
+        self._inner, self._reader, self._aligner, self._languages = inner, reader, aligner, languages
+        self._language = languages[1]
 
     def translated(self, sentences: Sequence[Sentence], settings: SearchSettings) -> list[list[Found]]:
         """The translations, with the numbers of their sentences."""
@@ -61,12 +71,16 @@ class Numbering:
         units = [lost for lost in lost_units(sentence.text, asked, text) if is_sign(lost[1])]
         if units:
             text = with_units(text, _said(sentence, text), units)
-        return found.saying(with_months_that_exist(text) if asked else text)
+        if asked:
+            text = with_versions(sentence.text, with_months_that_exist(text))
+            text = with_ordinals(text) if self._language == "en" else text
+        return found.saying(text)
 
     def _with_units(self, sentence: Sentence, asked: Sequence[Number], found: Found) -> Found:
-        """A translation with all units that no other way has brought back."""
+        """A translation with all units that no other way has brought back, and numbers as its language writes them."""
         units = lost_units(sentence.text, asked, found.text)
-        return found.saying(with_units(found.text, _said(sentence, found.text), units)) if units else found
+        text = with_units(found.text, _said(sentence, found.text), units) if units else found.text
+        return found.saying(localised(asked, text, _said(sentence, text), self._languages))
 
     def _with_stand_ins(
         self, sentences: Sequence[Sentence], asked: Sequence[Sequence[Number]], settings: SearchSettings

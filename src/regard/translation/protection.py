@@ -16,7 +16,7 @@ from dataclasses import replace
 
 from regard.search import SearchSettings
 from regard.search.request import Phrase, contains
-from regard.text.placeholders import Placeholder, differences, placeholders
+from regard.text.placeholders import Placeholder, clusters, differences, placeholders
 from regard.text.word_spans import sticks
 from regard.tokens import Tokenisers
 from regard.tokens.reversal import Reversed
@@ -28,7 +28,10 @@ from regard.translation.putting_back import Bare, alignments, put_back
 from regard.translation.stand_ins import Span, stand_ins
 from regard.translation.translation import Alignment
 
-_NUMERIC = re.compile(r"%%$|%.*[diouxXeEfFgG]$|number|count|^\+?\d")
+_NUMERIC = re.compile(
+    r"%%$|%.*[diouxXeEfFgG]$|number|count|^\+?\d"
+    r"|(?:^|[\W_])(?:id|n|num|total|amount|size|year|days?|hours?|minutes?|seconds?|percent|pages?)(?:$|[\W_])"
+)
 _LESS_LIKELY = 1.0  # in natural logarithms for each piece
 
 
@@ -78,7 +81,9 @@ class Protection:
     ) -> list[list[Found] | None]:
         """What is found with simple words and numbers in the place of placeholders, where all of these come back."""
         plans = [
-            stand_ins(one.text, [Span(*place) for place in one.placeholders], _kind) if _apart(one) else None
+            stand_ins(one.text, [Span(*place) for place in clusters(one.text, one.placeholders)], _kind)
+            if _apart(one)
+            else None
             for one in sentences
         ]
         possible = [n for n, plan in enumerate(plans) if plan]
@@ -113,7 +118,7 @@ class Protection:
         self, sentences: Sequence[Sentence], _: Sequence[Found], settings: SearchSettings
     ) -> list[list[Found] | None]:
         """What is found for the words alone, with the placeholders put back."""
-        bare = [Bare.of(sentence.text, sentence.placeholders) for sentence in sentences]
+        bare = [Bare.of(one.text, clusters(one.text, one.placeholders)) for one in sentences]
         plain = [self._plain(sentence, words.text) for sentence, words in zip(sentences, bare, strict=True)]
         found = self._finder.find(plain, settings)
         pairs = [
@@ -167,15 +172,13 @@ def _kind(span: Span) -> str:
 
 def _apart(sentence: Sentence) -> bool:
     """Whether no placeholder is a tag, or touches a letter or another one: a stand-in would be one word with it."""
-    edges = [0, *(place for one in sentence.placeholders for place in (one.start, one.end)), len(sentence.text)]
+    found = clusters(sentence.text, sentence.placeholders)
+    edges = [0, *(place for one in found for place in (one.start, one.end)), len(sentence.text)]
     sides = [
-        sentence.text[place]
-        for one in sentence.placeholders
-        for place in (one.start - 1, one.end)
-        if 0 <= place < len(sentence.text)
+        sentence.text[place] for one in found for place in (one.start - 1, one.end) if 0 <= place < len(sentence.text)
     ]
     touching = len(set(edges[1:-1])) < len(edges) - 2
-    return not touching and not any(map(str.isalnum, sides)) and not any(one.is_tag for one in sentence.placeholders)
+    return not touching and not any(map(str.isalnum, sides)) and not any(one.is_tag for one in found)
 
 
 def _phrase(tokeniser: Tokeniser, text: str, placeholder: Placeholder) -> Phrase | None:

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from regard.errors import SettingsError
 from regard.text.placeholders import Placeholder, placeholders
-from regard.text.word_spans import word_spans
+from regard.text.word_spans import sticks, word_spans
 from regard.translation.alignment import Aligner, Said
 from regard.translation.translation import Alignment
 
@@ -27,6 +27,7 @@ class Gap(NamedTuple):
     place: int  # in the bare text
     space_before: bool
     following: str  # the character behind it; empty at the end
+    touched_before: bool = False  # a letter or a digit stands right before it
 
 
 class Bare(NamedTuple):
@@ -53,7 +54,8 @@ class Bare(NamedTuple):
                 origins.pop()
             elif not origins and following == " ":
                 last += 1
-            gaps.append(Gap(placeholder, len(origins), space_before, following))
+            touched = sentence[: placeholder.start][-1:].isalnum()
+            gaps.append(Gap(placeholder, len(origins), space_before, following, touched))
         origins += range(last, len(sentence))
         return cls(sentence, "".join(sentence[place] for place in origins), origins, gaps)
 
@@ -74,7 +76,7 @@ def put_back(bare: Bare, translation: str, alignment: Alignment) -> tuple[str, A
     inserted: list[tuple[int, str]] = []
     earliest = 0  # a closing tag stays behind what was opened
     for gap in bare.gaps:
-        place, after = _place(gap, source, target, alignment, translation)
+        place, after = _place(gap, bare.text, source, target, alignment, translation)
         if gap.placeholder.closes:
             place = max(place, earliest)
         elif gap.placeholder.opens:
@@ -98,6 +100,7 @@ def _woven(translation: str, inserted: Sequence[tuple[int, str]]) -> tuple[str, 
 
 def _place(
     gap: Gap,
+    bare: str,
     source: Sequence[tuple[int, int]],
     target: Sequence[tuple[int, int]],
     alignment: Alignment,
@@ -105,7 +108,10 @@ def _place(
 ) -> tuple[int, bool]:
     """Where to put a placeholder, and whether it belongs to the word before that place."""
     following = next((n for n, (start, _) in enumerate(source) if start >= gap.place), None)
-    if following is not None and not gap.placeholder.closes:
+    if (inside := between_marks(gap, bare, translation)) is not None:
+        return inside, False
+    ends_a_phrase = not gap.placeholder.opens and gap.place > 0 and _belongs_to_the_word_before(gap)
+    if following is not None and not gap.placeholder.closes and not ends_a_phrase:
         words = _linked(following, alignment, len(source), len(target))
         return (target[words[0]][0] if words else 0), False
     before = max(0, bisect_right([start for start, _ in source], max(0, gap.place - 1)) - 1)
@@ -115,6 +121,21 @@ def _place(
         while place > 0 and translation[place - 1] in AFTER_WORDS:
             place -= 1
     return place, True
+
+
+def between_marks(gap: Gap, bare: str, translation: str) -> int | None:
+    """Where a placeholder goes that stands between two marks, as in `(%s)`; None where the translation lacks them."""
+    marks = bare[gap.place - 1 : gap.place + 1] if gap.place else ""
+    if len(marks) < 2 or any(mark.isalnum() or mark.isspace() for mark in marks) or translation.count(marks) != 1:
+        return None
+    return translation.index(marks) + 1
+
+
+def _belongs_to_the_word_before(gap: Gap) -> bool:
+    """Whether a mark follows that ends a phrase, or the placeholder touches a word before it and none behind it."""
+    return (gap.following != "" and gap.following in AFTER_WORDS) or (
+        gap.touched_before and not gap.following.isalnum()
+    )
 
 
 def _linked(word: int, alignment: Alignment, source: int, target: int) -> list[int]:
@@ -128,10 +149,18 @@ def _linked(word: int, alignment: Alignment, source: int, target: int) -> list[i
 
 
 def spaced(gap: Gap, translation: str, place: int, *, after: bool) -> str:
-    """The placeholder with a space on the sides on which it had one."""
-    left = " " if gap.space_before and translation[:place] and (after or not translation[place - 1].isspace()) else ""
-    right = " " if gap.following == " " and translation[place:] and not translation[place].isspace() else ""
+    """The placeholder with a space on the sides on which it had one, and where it would touch a word as it did not."""
+    before, behind = translation[:place][-1:], translation[place : place + 1]
+    left = " " if gap.space_before and before and (after or not before.isspace()) else ""
+    right = " " if gap.following == " " and behind and not behind.isspace() else ""
+    if not gap.placeholder.is_tag:
+        left = left or (" " if _runs_together(before) and not gap.touched_before else "")
+        right = right or (" " if _runs_together(behind) and not gap.following.isalnum() else "")
     return f"{left}{gap.placeholder.string}{right}"
+
+
+def _runs_together(beside: str) -> bool:
+    return beside.isalnum() and not sticks(beside)
 
 
 def _whole(bare: Bare, text: str, places: Sequence[tuple[int, int]]) -> Alignment:

@@ -1,8 +1,9 @@
 """The pass for texts in capitals and in Title Case: the model sees a sentence, and people see what they wrote.
 
-A title may be a name, which the model knows only as it is written. So titles are translated in both ways, and the
-likelier translation is taken. Where only the words between a pair of tags are in capitals, the model sees these as the
-words of a sentence, and they are written in capitals wherever their tags go.
+A title may be a name, which the model knows only as it is written, and a short word in capitals an abbreviation. So
+these are translated in both ways, and the likelier translation is taken. Where only the words between a pair of tags
+are in capitals, or a single long word of a sentence, the model sees these as the words of a sentence, and they are
+written in capitals wherever they go.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from regard.text.tags import Tag, tags_of, tree
 from regard.translation.finding import Found, Sentence
 from regard.translation.passes import Pass, Reader
 
+_LOUD_WORD = re.compile(r"(?<![\w'’-])[^\W\d_]{4,}(?![\w'’-])")
 _PAIR = re.compile(r"<capitals-(\d+)>(.*?)</capitals-\1>", re.DOTALL)
 
 
@@ -47,7 +49,7 @@ class Recasing:
 
     def _recased(self, sentence: Sentence, case: Case, found: Found) -> Found:
         apart = placeholders(found.text, sentence.syntax)
-        if case is Case.CAPITALS:
+        if case is not Case.TITLE:
             return found.saying(in_capitals(found.text, apart))
         return found.saying(as_title(found.text, sentence.text, self._target, apart))
 
@@ -75,7 +77,7 @@ class _Plan(NamedTuple):
 
     text: str
     pairs: list[tuple[str, str]]
-    doubtful: bool  # a short word in capitals is among them
+    doubtful: bool  # some may be abbreviations
 
     def put_back(self, said: str, syntax: str) -> str:
         """A translation with its own tags, and in capitals between them."""
@@ -88,12 +90,11 @@ class _Plan(NamedTuple):
 
 
 def _plan(sentence: Sentence) -> _Plan | None:
-    """How a sentence with tags is shown; None where no pair of tags is around capitals alone."""
-    if not any(found.is_tag for found in sentence.placeholders):
-        return None
-    tags = tags_of(sentence.text)
-    parts, pairs, last, doubtful = list[str](), list[tuple[str, str]](), 0, False
-    for number, (first, end) in enumerate(_loud(sentence, tags, tree(tags))):
+    """How a sentence is shown; None where no pair of tags is around capitals alone, and no long word in capitals."""
+    tags = tags_of(sentence.text) if any(found.is_tag for found in sentence.placeholders) else []
+    loud = list(_loud(sentence, tags, tree(tags))) if tags else _loud_words(sentence)
+    parts, pairs, last, doubtful = list[str](), list[tuple[str, str]](), 0, not tags
+    for number, (first, end) in enumerate(loud):
         within = sentence.text[first.end : end.start]
         apart = placeholders(within, sentence.syntax)
         before = without(sentence.text[: first.start], [tag for tag in tags if tag.start < first.start])
@@ -103,6 +104,18 @@ def _plan(sentence: Sentence) -> _Plan | None:
         doubtful = doubtful or case_of(within, "", apart) is not Case.CAPITALS
         last = end.end
     return _Plan("".join([*parts, sentence.text[last:]]), pairs, doubtful) if pairs else None
+
+
+def _loud_words(sentence: Sentence) -> list[tuple[Placeholder, Placeholder]]:
+    """The words in capitals of a sentence without tags that has other words; each between two empty strings."""
+    if sentence.text.islower() or sentence.text.isupper():
+        return []
+    found = [match.span() for match in _LOUD_WORD.finditer(sentence.text) if match.group().isupper()]
+    return [
+        (Placeholder("", start, start), Placeholder("", end, end))
+        for start, end in found
+        if not any(one.start < end and start < one.end for one in sentence.placeholders)
+    ]
 
 
 def _loud(

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from regard.text.casing import Case, case_of
+from regard.text.edges import marker
 from regard.text.placeholders import Placeholder, only_placeholders, placeholders
 from regard.text.sentences import clauses, has_breaks, lines, pieces_between_spaces, sentences
 from regard.text.tags import well_nested
@@ -22,6 +23,14 @@ from regard.tokens.tokeniser import Tokeniser, utf8
 
 _MOST_WORDS = 80  # a single sentence of more words is cut at its clauses
 _TAG_BREAK = re.compile(r"(?<=[.!?:…])\s*<br ?/?>\s*()|<br ?/?>\s*()(?=[^\W\d_a-z])")  # a new sentence behind a tag
+_BLOCKS = "p|div|li|ul|ol|dl|dt|dd|table|tr|td|th|h[1-6]|blockquote|section|article|option"
+_BLOCK_TAG = re.compile(rf"</?(?:{_BLOCKS})(?:\s[^<>]*)?>")
+_BLOCK_END = re.compile(
+    rf"</(?:{_BLOCKS})>\s*()(?=<(?:{_BLOCKS})[\s>]|[^\s<])|(?<=[^\s>])\s*()(?=<(?:{_BLOCKS})[\s>])"
+    r"|(?<=[.!?…])(?:</[\w:.-]+>)+()(?=<[A-Za-z][^<>/]*>)"
+)
+_BRANCH = re.compile(r"()(?=\{%-?\s*(?:else|elif|elsif|elseif|empty|plural)\b|\{\{-?\s*else\b)")  # of a template
+_TEMPLATE = re.compile(r"\{%.*?%\}|\{\{[#^/].*?\}\}")
 _CELL = re.compile(r"[^\t]*\t+|[^\t]+")
 _CAPITALS = re.compile(r"[^\W\d_a-z]{2}")
 _PIECES_A_CHARACTER = 4  # one for each byte, at most
@@ -66,8 +75,9 @@ class Segmenter:
         for piece in _by_case(self._pieces(text), syntax) if shouting else self._pieces(text):
             core = piece.strip()
             before, after = piece[: len(piece) - len(piece.lstrip())], piece[len(piece.rstrip()) :] if core else ""
-            own = self._part(core, begins, syntax, letters=letters)
-            parts += [part for part in (before, own, after) if part]
+            mark = marker(core) if letters else ""
+            own = self._part(core[len(mark) :], begins + count_words(mark), syntax, letters=letters)
+            parts += [part for part in (before + mark, own, after) if part]
             begins += count_words(piece) if len(piece) < len(text) else 0
         return parts
 
@@ -88,7 +98,7 @@ class Segmenter:
         return any(letter.isalpha() for place, letter in enumerate(text) if place not in within)
 
     def _pieces(self, text: str) -> Iterable[str]:
-        if not has_breaks(text) and "\t" not in text and "<br" not in text:
+        if not has_breaks(text) and "\t" not in text and "<" not in text and "{" not in text:
             return self._of_a_line(text)
         cells = _CELL.findall(text) if "\t" in text else [text]
         parts = [part for cell in cells for line in lines(cell) for part in _at_tags(line)]
@@ -150,9 +160,19 @@ def _shouts(sentence: str, apart: Sequence[Placeholder]) -> bool:
 
 
 def _at_tags(line: str) -> list[str]:
-    """A line cut behind tags that break it, where a sentence begins."""
-    ends = [match.end() for match in _TAG_BREAK.finditer(line)] if "<br" in line else []
-    return [line[start:end] for start, end in zip([0, *ends], [*ends, len(line)], strict=True) if start < end]
+    """A line cut between paragraphs, items, cells and branches, and behind tags that break it before a sentence."""
+    if "<" not in line and "{" not in line:
+        return [line]
+    ends = sorted(match.end() for pattern in (_BLOCK_END, _BRANCH) for match in pattern.finditer(line))
+    blocks = _cut(line, ends)
+    if not all(well_nested(_TEMPLATE.sub("", _BLOCK_TAG.sub("", block))) for block in blocks):
+        blocks = [line]  # a pair of tags would be cut apart
+    return [part for block in blocks for part in _cut(block, (match.end() for match in _TAG_BREAK.finditer(block)))]
+
+
+def _cut(line: str, ends: Iterable[int]) -> list[str]:
+    places = [place for place in ends if 0 < place < len(line)]
+    return [line[start:end] for start, end in zip([0, *places], [*places, len(line)], strict=True)]
 
 
 def joined(parts: Iterable[str]) -> str:
@@ -162,7 +182,7 @@ def joined(parts: Iterable[str]) -> str:
     """
     text = ""
     for part in parts:
-        close = text.endswith(">") or part.startswith("<")
+        close = text.endswith((">", "%}")) or part.startswith(("<", "{%", "{{"))
         if (
             text
             and part

@@ -26,6 +26,7 @@ BILINGUAL = False
 
 _STRING = "tag:yaml.org,2002:str"
 _BLOCK = re.compile(r"[|>][-+\d]*[^\n]*\n")
+_SWITCH = re.compile(r"y|n|yes|no|on|off|true|false|null", re.IGNORECASE)  # plain, YAML 1.1 reads a switch
 _DEEPEST = 100
 
 
@@ -91,6 +92,8 @@ def _scalars(content: Content, node: Node, path: tuple[str, ...], seen: set[int]
 
 def _is_message(scalar: _Scalar) -> bool:
     """Whether a string is language, and not a symbol of Rails: the order of a date, a way of rounding."""
+    if scalar.style is None and _SWITCH.fullmatch(scalar.text):
+        return False
     return is_language(scalar.text) and "round_mode" not in scalar.path and scalar.path[-3:-1] != ("date", "order")
 
 
@@ -127,7 +130,8 @@ def _flow(scalar: _Scalar, text: str) -> str:
     wanted = {"'": [single], '"': [double]}.get(scalar.style or "", [text, single])
     if scalar.style != '"' and ("\n" in text or not text.isprintable()):
         return double
-    return next((form for form in wanted if _reads(form, text)), double)
+    plain_is_a_switch = _SWITCH.fullmatch(text) is not None
+    return next((form for form in wanted if _reads(form, text) and not (form == text and plain_is_a_switch)), double)
 
 
 def _reads(form: str, text: str) -> bool:
