@@ -18,7 +18,7 @@ from regard.models.fast import fast_form
 from regard.models.parts.neighbours import Neighbours
 from regard.models.parts.pooling import maximum_of_text, mean_of_text
 from regard.search.tag_sequences import best_tags
-from regard.tasks.masked import batch_of
+from regard.tasks.masked import Masking, batch_of
 from regard.tokens import TokeniserSettings, train
 
 BIO = ("B-NP", "B-VP", "I-NP", "I-VP", "O")
@@ -140,3 +140,11 @@ def test_small_letters_are_what_an_uncased_tokeniser_reads_and_protected_strings
     assert tokeniser.normalise("The [MASK] SAT .") == "the [MASK] sat ."
     many = ["WHO sat ?"] * 40
     assert tokeniser.encode_batch(many) == [tokeniser.encode("who sat ?")] * 40
+
+
+@pytest.mark.parametrize("share", [0.15, 0.4])
+def test_a_masked_model_predicts_the_share_of_tokens_that_was_set(share: float) -> None:
+    masking = Masking(mask=3, first=4, vocabulary=50, share=share)
+    rows = rows_of([[[10 + place % 30 for place in range(200)]] for _ in range(50)])
+    batch = masking.batch({"text": rows}, begin=0, tokens=0, key=(1,))
+    assert abs(batch.tokens / rows.tokens.numel() - share) < 0.02
