@@ -106,6 +106,8 @@ def _departures(kind: str, settings: Any) -> Iterator[str]:
             yield f"{name} is {getattr(settings, name)!r} and not {value!r}"
     if kind == "bert" and not (settings.head_transform and settings.segment_kinds):
         yield "it has no transformation before its logits, or no kinds of segments"
+    if kind == "bert" and settings.neighbours:
+        yield "it has a convolution below its stack"
     if kind == "gpt2" and settings.segment_kinds:
         yield "it has kinds of segments"
     if {settings.d_k * settings.heads, settings.d_v * settings.heads} != {settings.d_model}:

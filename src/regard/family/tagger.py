@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import ClassVar, NamedTuple, overload
 
 from regard.family.reading import Reading
+from regard.family.tag_choice import TagChoice
 from regard.metrics.spans import Span, spans
 from regard.text.normalisation import normalise
 from regard.tokens.words_apart import first_tokens
@@ -49,11 +50,12 @@ class Tagger(Reading):
         words = [normalise(each).split(" ") if isinstance(each, str) else list(each) for each in listed]
         words = [[word for word in each if word] for each in words]
         encoded = [first_tokens(self.tokeniser, each) for each in words]
+        choice = TagChoice(self.labels, legal=self.model.settings.legal_tags)
         found: dict[int, Tagged] = {}
         for number, logits in self.outputs([ids for ids, _ in encoded]):
-            shares, tags = logits[encoded[number][1]].softmax(-1).max(-1) if words[number] else (logits, logits)
-            names = [self.labels[tag] for tag in tags.tolist()] if words[number] else []
-            chances = shares.tolist() if words[number] else []
-            found[number] = Tagged(tuple(words[number]), tuple(names), tuple(chances))
+            own = logits[encoded[number][1]]  # [words, tags]
+            tags = choice(own)
+            chances = own.softmax(-1)[range(len(tags)), tags].tolist()
+            found[number] = Tagged(tuple(words[number]), tuple(self.labels[tag] for tag in tags), tuple(chances))
         answers = [found[number] for number in range(len(listed))]
         return answers[0] if isinstance(texts, str) else answers

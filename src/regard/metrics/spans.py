@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 from regard.metrics.labels import Counts
 
 _OUTSIDE = "O"
 _ENDS, _BEGINS = ("E", "S", "]"), ("B", "S", "[")
+_OPEN, _CONTINUES = ("B", "I"), ("I", "E")
 
 Tags = Sequence[str]
 
@@ -38,6 +40,25 @@ def are_spans(labels: Sequence[str]) -> bool:
     """Whether these tags mark spans: all but `O` have a prefix and a type."""
     others = [label for label in labels if label != _OUTSIDE]
     return bool(others) and all(label[:2] in ("B-", "I-", "E-", "S-") for label in others)
+
+
+def may_follow(before: str, tag: str, labels: Tags) -> bool:
+    """Whether a tag may stand after another one if every span begins with `B-` or `S-`.
+
+    `I` and `E` continue a span of their type. Where `labels` have an `E` or `S`, every span also has its end.
+    """
+    prefix, _, kind = tag.partition("-")
+    prefix_before, _, kind_before = before.partition("-")
+    is_open = prefix_before in _OPEN
+    if prefix in _CONTINUES:
+        return is_open and kind == kind_before
+    return not (is_open and any(label[:2] in ("E-", "S-") for label in labels))
+
+
+def are_legal(sequences: Sequence[Tags], labels: Tags) -> bool:
+    """Whether all spans of these sentences begin with `B-` or `S-`, and end where they have to."""
+    pairs = {pair for tags in sequences for pair in pairwise((_OUTSIDE, *tags, _OUTSIDE))}
+    return are_spans(labels) and all(may_follow(before, tag, labels) for before, tag in pairs)
 
 
 def spans(tags: Tags) -> list[Span]:

@@ -10,7 +10,7 @@ H heads, K width of a key.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 import torch
 from torch import Tensor, nn
@@ -53,6 +53,7 @@ class DecoderOnly(nn.Module):
         self.embedding = kind(settings.vocabulary, settings.d_model)
         self.below = Below(settings, embedding=self.embedding, positions=positions_of(settings))
         self.stack = Encoder(settings, layers=settings.layers)
+        self.head_dropout = nn.Dropout(settings.head_dropout)
         tied = settings.tied_embeddings
         self.output_embedding = self.embedding if tied else kind(settings.vocabulary, settings.d_model)
         self.output_bias = nn.Parameter(torch.zeros(settings.vocabulary)) if settings.output_bias else None
@@ -65,7 +66,8 @@ class DecoderOnly(nn.Module):
     def states(self, batch: Batch) -> Tensor:
         """[B, T, D] the stack's output at each position."""
         text = batch.streams["text"]
-        return self.stack(self.below.of(text), OwnSentence(text, text, backwards=True))
+        x = self.stack(self.below.of(text), OwnSentence(text, text, backwards=True))
+        return cast("Tensor", self.head_dropout(x))
 
     def logits(self, x: Tensor) -> Tensor:
         """[..., D] -> [..., V]."""

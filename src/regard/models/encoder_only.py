@@ -12,12 +12,14 @@ from __future__ import annotations
 from typing import Annotated, Literal, Self, cast
 
 import torch
-from pydantic import Field, model_validator
+from pydantic import Field, NonNegativeInt, model_validator
 from torch import Tensor, nn
 from torch.nn import functional as F
 
 from regard.models.parts.descendants import Below, SingleStackSettings, UnscaledEmbedding, set_epsilon
 from regard.models.parts.linear import projection
+from regard.models.parts.neighbours import Neighbours, NoNeighbours
+from regard.models.parts.pooling import POOLINGS
 from regard.models.parts.transformer_settings import longest_sentence
 from regard.models.parts.vectors import VectorMap
 from regard.models.protocols import Architecture, AttentionName, Batch, Rows
@@ -29,7 +31,9 @@ class EncoderOnlySettings(SingleStackSettings):
     """One stack, one vocabulary, and what its states are for."""
 
     labels: Annotated[tuple[str, ...], Field(strict=False)] = ()  # names of classes or tags; none: a masked model
-    pooling: Literal["none", "mean", "first"] = "none"  # what a text's label is read from; none: each position's own
+    pooling: Literal["none", "mean", "max", "first"] = "none"  # what a text's label is read from; none: each its own
+    legal_tags: bool = False  # whether tags mark spans that all begin with B-, and sequences of tags have to, too
+    neighbours: NonNegativeInt = 0  # the window of a convolution below the stack, in tokens; 0: none
     vectors: VectorShape | None = None  # vectors in place of tokens, which a linear map reads
     head_transform: bool = True  # BERT's linear map, activation and norm before the logits of a masked model
 
@@ -51,6 +55,17 @@ class EncoderOnly(nn.Module):
         self.embedding = _embedding(settings)
         self.below = Below(settings, embedding=self.embedding, positions=positions_of(settings))
         self.stack = Encoder(settings, layers=settings.layers)
+        self.neighbours = (
+            Neighbours(
+                width,
+                window=settings.neighbours,
+                activation=ACTIVATIONS[settings.activation],
+                dropout=settings.dropout,
+            )
+            if settings.neighbours
+            else NoNeighbours()
+        )
+        self.head_dropout = nn.Dropout(settings.head_dropout)
         transforms = settings.head_transform and not outputs
         self.transform = (
             nn.Sequential(projection(width, width), ACTIVATIONS[settings.activation](), nn.LayerNorm(width))
@@ -69,14 +84,13 @@ class EncoderOnly(nn.Module):
     def states(self, batch: Batch) -> Tensor:
         """[B, T, D] what the labels are read from."""
         (text,) = batch.streams.values()
-        x = self.read(text)
-        if self.settings.pooling == "mean":
-            x = mean_of_sentence(x, text)
-        return cast("Tensor", self.transform(x))
+        x = POOLINGS[self.settings.pooling](self.read(text), text.segments)
+        return cast("Tensor", self.transform(self.head_dropout(x)))
 
     def read(self, text: Rows) -> Tensor:
         """[B, T, D] the stack's output at each position."""
-        return self.stack(self.below.of(text), OwnSentence(text, text))
+        x = self.neighbours(self.below.of(text), text.segments)
+        return self.stack(x, OwnSentence(text, text))
 
     def logits(self, x: Tensor) -> Tensor:
         """[..., D] -> [..., V]."""
@@ -85,12 +99,6 @@ class EncoderOnly(nn.Module):
     def attentions(self) -> dict[AttentionName, MultiHeadAttention]:
         """The self-attention of each layer."""
         return {AttentionName("encoder", i): layer.self_attention for i, layer in enumerate(self.stack.layers)}
-
-
-def mean_of_sentence(x: Tensor, text: Rows) -> Tensor:
-    """[B, T, D] -> [B, T, D]: at each position, the mean over its own sentence."""
-    own = (text.segments[:, :, None] == text.segments[:, None, :]).to(x.dtype)  # [B, T, T]
-    return own @ x / own.sum(2, keepdim=True)
 
 
 def _embedding(settings: EncoderOnlySettings) -> nn.Module:

@@ -1,7 +1,7 @@
 """Masked language modelling (BERT): some tokens of a text are hidden, and predicted from all the others.
 
-Streams: `text`. Of all tokens, a share of 15% is chosen. Of these, 80% become the mask, 10% any other token, and 10%
-stay as they are: a model cannot know which tokens it has to predict, so it has to understand all of them.
+Streams: `text`. Of all tokens, a share is chosen, 15% by default. Of these, 80% become the mask, 10% any other token,
+and 10% stay as they are: a model cannot know which tokens it has to predict, so it has to understand all of them.
 
 Shapes: B rows, L tokens a row.
 """
@@ -30,6 +30,7 @@ class Masking:
     first: int  # of the ids that may be chosen: those before are special
     vocabulary: int
     word_starts: NDArray[np.bool_] | None = None  # [vocabulary]; given: words are chosen as a whole
+    share: float = SHARE  # of tokens that are chosen
     streams: tuple[str, ...] = ("text",)
     labelled: None = None
 
@@ -54,7 +55,7 @@ class Masking:
             starts = self.word_starts[ids] | (text.positions.numpy() == 0)
             draws = draws.ravel()[np.maximum.accumulate(np.where(starts.ravel(), np.arange(ids.size), 0))]
             draws = draws.reshape(ids.shape)
-        chosen: NDArray[np.bool_] = ordinary & (draws < SHARE)
+        chosen: NDArray[np.bool_] = ordinary & (draws < self.share)
         if not chosen.any() and ordinary.any():
             chosen = ordinary & (draws == draws[ordinary].min())
         return chosen

@@ -17,8 +17,8 @@ from regard.settings import Settings
 from regard.tokens import Tokenisers
 from regard.training.recipe import Tables
 
-_MAY_CHANGE = ("dropout", "token_dropout")
-_OF_A_TASK = ("labels", "pooling")  # settings that follow from the task, not from the model that is adapted
+_MAY_CHANGE = ("dropout", "token_dropout", "head_dropout")
+_OF_A_TASK = ("labels", "pooling", "legal_tags")  # settings that follow from the task, not from the model
 
 
 def own_tables(name: str, given: Tables, *, task: str = modelfolder.DEFAULT_TASK) -> Tables:

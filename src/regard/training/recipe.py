@@ -39,6 +39,7 @@ class DataSettings(Settings):
     valid: str | None = None  # without one, examples are held out
     documents: How = "auto"  # how plain text is divided into documents
     whole_words: bool = False  # whether a masked model's words are masked as a whole
+    masked_share: float = Field(default=0.15, gt=0, lt=1)  # of the tokens, what a masked model predicts
     patch: PositiveInt | Annotated[tuple[PositiveInt, PositiveInt], Field(strict=False)] | None = None  # of images
     colour: bool | None = None  # whether images are read in colour; by default, as the first one is
     format: str | None = None

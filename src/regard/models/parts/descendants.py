@@ -31,6 +31,7 @@ class SingleStackSettings(StackSettings):
     segment_kinds: NonNegativeInt = 0  # learned vectors for kinds of segments; every token is of the first kind
     norm_epsilon: float = Field(default=1e-5, gt=0)
     token_dropout: float = Field(default=0.0, ge=0, lt=1)  # the share of tokens whose whole embedding is left out
+    head_dropout: float = Field(default=0.0, ge=0, lt=1)  # on the states that logits are read from
 
 
 class UnscaledEmbedding(nn.Module):

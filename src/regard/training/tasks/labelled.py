@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import torch
+from torch import Tensor
 
 from regard import tasks
 from regard.batches.corpus import StoredCorpus
@@ -29,6 +30,8 @@ from regard.training.tasks.documents import Texts
 from regard.training.tasks.work import Chosen, Work
 from regard.training.validation import Looking, Validation
 
+Choice = Callable[[Tensor], list[int]]
+
 _PART, _SAMPLES = 10, 20  # of the examples, a tenth is held out
 
 
@@ -44,6 +47,14 @@ class LabelledText(Work):
     @abstractmethod
     def encode(self, tokeniser: Tokeniser, example: Labelled) -> tuple[list[int], list[int]]:
         """The ids of a text, and beside each the place of its label among the labels of the example, or -1."""
+
+    def found(self, examples: Sequence[Labelled], labels: Sequence[str]) -> dict[str, Any]:  # noqa: ARG002
+        """Further settings of a model that follow from the training data."""
+        return {}
+
+    def choice(self, model: Any) -> Choice:  # noqa: ARG002  tags choose together
+        """Chooses the labels of a text by the logits of a model."""
+        return lambda logits: list(map(int, logits.argmax(-1).tolist()))
 
     @abstractmethod
     def scored(self, predicted: list[list[str]], right: list[list[str]]) -> dict[str, float]:
@@ -101,8 +112,9 @@ class LabelledText(Work):
                 f"{', '.join(recipe.data.files)}: there are too few {self.unit} to hold some out for validation.\n"
                 "  Give a validation file: --valid FILE"
             )
-        first = self.pooling == "mean" and recipe.model.get("pooling") == "first"
-        settings: dict[str, Any] = {"labels": labels, "pooling": "first" if first else self.pooling}
+        asked = recipe.model.get("pooling", "none")
+        pooling = self.pooling if "none" in (self.pooling, asked) else asked
+        settings: dict[str, Any] = {"labels": labels, "pooling": pooling, **self.found(examples, labels)}
         return Corpora(rest, _texts(held, tokenisers.source, labels), told, tasks.task(self.task), settings)
 
     def validation(self, looking: Looking) -> Validation:
@@ -173,6 +185,7 @@ class LabelValidation(Validation):
     def __init__(self, looking: Looking, work: LabelledText) -> None:
         super().__init__(looking)
         self.work, self.labels = work, looking.model.settings.labels  # type: ignore[attr-defined]
+        self.choice = work.choice(looking.model)
 
     def scores(self, search: SearchSettings, *, count: int) -> tuple[dict[str, float], list[str]]:  # noqa: ARG002
         """The scores of all held-out texts, and the labels of the first ones."""
@@ -182,12 +195,12 @@ class LabelValidation(Validation):
         with torch.no_grad():
             for batch in self.batches:
                 moved = batch.to(self.device)
-                best = self.model(moved).argmax(-1).cpu()
-                for row in range(len(best)):
+                logits = self.model(moved).float().cpu()
+                for row in range(len(logits)):
                     segments = batch.streams["text"].segments[row]
                     for number in range(1, int(segments.max()) + 1):
                         here = (segments == number) & batch.labelled[row]
-                        predicted.append([self.labels[label] for label in best[row][here].tolist()])
+                        predicted.append([self.labels[label] for label in self.choice(logits[row][here])])
                         right.append([self.labels[label] for label in batch.labels[row][here].tolist()])
         return self.work.scored(predicted, right), self._first()
 
@@ -201,8 +214,9 @@ class LabelValidation(Validation):
             ids = [*corpus.streams["text"].sentence(number), self.tokenisers.source.end]
             marks = corpus.streams["labels"].sentence(number)
             with torch.no_grad():
-                best = self.model(batch_of(rows_of([[ids]])).to(self.device)).argmax(-1)[0].tolist()
-            found.append(" ".join(self.labels[best[place]] for place, mark in enumerate(marks) if mark))
+                logits = self.model(batch_of(rows_of([[ids]])).to(self.device))[0].float().cpu()
+            places = [place for place, mark in enumerate(marks) if mark]
+            found.append(" ".join(self.labels[label] for label in self.choice(logits[places])))
         return found
 
 

@@ -28,7 +28,7 @@ class MaskedModelling(PlainText):
 
     def corpora(self, recipe: Recipe, around: Surroundings, tokenisers: Tokenisers) -> Corpora:
         """Stretches of documents."""
-        shape = masking(tokenisers.source, whole_words=recipe.data.whole_words)
+        shape = masking(tokenisers.source, whole_words=recipe.data.whole_words, share=recipe.data.masked_share)
         rest, held, told = self.split(recipe, around, tokenisers)
         valid = self.stretches(held, recipe, moving=False)
         stream, lines = valid.streams["text"], Lines(tokenisers.source)
@@ -73,13 +73,15 @@ class _Read:
         self.streams = streams
 
 
-def masking(tokeniser: Tokeniser, *, whole_words: bool) -> Masking:
+def masking(tokeniser: Tokeniser, *, whole_words: bool, share: float) -> Masking:
     """What the task needs to know of the tokeniser."""
     starts = None
     if whole_words:
         last = tokeniser.size - 1
         starts = np.array([tokeniser.word_starts([last, token])[1] for token in range(tokeniser.size)])
-    return Masking(mask=id_of(tokeniser, MASK), first=len(SPECIAL), vocabulary=tokeniser.size, word_starts=starts)
+    return Masking(
+        mask=id_of(tokeniser, MASK), first=len(SPECIAL), vocabulary=tokeniser.size, word_starts=starts, share=share
+    )
 
 
 def _hidden(ids: list[int], shape: Masking) -> list[int]:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Any
 
-from regard.metrics.spans import are_spans, span_scores
+from regard.family.tag_choice import TagChoice
+from regard.metrics.spans import are_legal, are_spans, span_scores
 from regard.text.bad_input import BadInput
 from regard.text.labelled import Labelled, tags
 from regard.tokens.tokeniser import Tokeniser
 from regard.tokens.words_apart import first_tokens
 from regard.training.recipe import DataSettings
-from regard.training.tasks.labelled import LabelledText
+from regard.training.tasks.labelled import Choice, LabelledText
 
 
 class Tagging(LabelledText):
@@ -29,6 +31,14 @@ class Tagging(LabelledText):
         for word, first in enumerate(firsts):
             places[first] = word
         return ids, places
+
+    def found(self, examples: Sequence[Labelled], labels: Sequence[str]) -> dict[str, Any]:
+        """Whether tags mark spans that all begin with `B-`."""
+        return {"legal_tags": are_legal([each.labels for each in examples], labels)}
+
+    def choice(self, model: Any) -> Choice:
+        """The likeliest legal sequence of tags."""
+        return TagChoice(model.settings.labels, legal=model.settings.legal_tags)
 
     def scored(self, predicted: list[list[str]], right: list[list[str]]) -> dict[str, float]:
         """F1 of spans, if the tags mark some, and the accuracy of tags."""
