@@ -247,6 +247,15 @@ def test_an_overfitted_run_cools_down_from_its_best_step() -> None:
     assert rate(2_300, settings, d_model=256, plan=plan) == pytest.approx(at_best / 2 * math.sqrt(2_000 / 2_300))
 
 
+def test_the_rate_does_not_jump_where_a_run_was_best_in_its_warm_up() -> None:
+    settings = TrainingSettings(steps=10_000, warmup=1_000, peak_rate=1e-3, cooldown=0.3)
+    plan = after_overfitting(settings, None, best=100, at_least=100)
+    rates = [rate(step, settings, d_model=256, plan=plan) for step in range(100, 201)]
+    assert rates[0] == rate(100, settings, d_model=256) == pytest.approx(1e-4)
+    assert max(rates) < 1.2 * rates[0]
+    assert rates[-1] == 0
+
+
 def test_the_pace_leaves_out_the_first_steps_and_follows_a_machine_that_becomes_slower() -> None:
     now = [0.0]
     pace = Pace(clock=lambda: now[0])
