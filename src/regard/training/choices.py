@@ -38,7 +38,7 @@ SHORT = (
 )
 # Prose: news, speeches, documentation.
 LONG = (
-    Size(10_000, "tiny", 4_000, 0.3),
+    Size(10_000, "small", 2_000, 0.3),
     Size(75_000, "small", 4_000, 0.3),
     Size(300_000, "base", 8_000, 0.3),
     Size(1_000_000, "base", 16_000, 0.2),
