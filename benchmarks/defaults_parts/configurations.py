@@ -27,7 +27,7 @@ class Configuration(NamedTuple):
     preset: str
     norm: str
     vocabulary: int
-    peak_rate: float
+    peak_rate: float  # for batches of the preset's own size, as in choices.py
     dropout: float
 
     @property
@@ -92,7 +92,8 @@ def settings_of(configuration: Configuration, advice: Advice) -> list[str]:
     steps = max(1_000, round(advice.steps * advice.batch_tokens / batch))
     tables = advice._replace(steps=steps, batch_tokens=batch).tables
     tables["model"] = {"norm": configuration.norm, "dropout": configuration.dropout}
-    tables["training"]["peak_rate"] = configuration.peak_rate
+    share = batch / choices.MANNERS[configuration.preset].batch_tokens
+    tables["training"]["peak_rate"] = configuration.peak_rate * share**0.5
     tables["tokeniser"] = tokeniser_of(configuration, advice).model_dump(mode="json", exclude_none=True)
     return [f"{table}.{key}={_toml(value)}" for table, values in tables.items() for key, value in values.items()]
 

@@ -321,7 +321,8 @@ def test_the_json_has_these_keys(tmp_path: Path) -> None:
     side_keys = ["language", "looks_like", "scripts", "characters", "words", "distinct_characters", "rare_characters"]
     assert list(result["source"]) == list(result["target"]) == side_keys
     assert list(result["advice"]) == ["preset", "vocabulary", "dropout", "tokeniser", "reasons"]
-    assert list(result["estimate"]) == ["parameters", "memory", "steps", "epochs", "seconds", "device", "speed"]
+    needs = ["parameters", "memory", "steps", "epochs", "seconds", "device", "precision", "speed"]
+    assert list(result["estimate"]) == needs
     assert [list(each) for each in result["minutes"]] == [["minutes", "preset", "steps", "epochs", "share"]] * 3
     assert [each["minutes"] for each in result["minutes"]] == [10, 60, 600]
 

@@ -166,7 +166,7 @@ def _show(
 def _estimate(needs: Estimate) -> list[str]:
     size = f"{needs.parameters / 1e6:.1f} million parameters, {needs.memory / 2**30:.1f} GiB of memory"
     work = f"{_duration(needs.seconds)} for at most {needs.steps:,} steps ({needs.epochs:,.0f} epochs)"
-    speed = f"a matrix product measured on {needs.device}: {needs.speed / 1e9:,.0f} GFLOP/s"
+    speed = f"a matrix product measured on {needs.device} in {needs.precision}: {needs.speed / 1e9:,.0f} GFLOP/s"
     return [f"[bold]Estimate[/]: {size}, {work} on this machine", f"  A rough estimate, from {speed}."]
 
 

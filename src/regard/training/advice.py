@@ -72,7 +72,7 @@ class Advice(NamedTuple):
                 "steps": self.steps,
                 "batch_tokens": self.batch_tokens,
                 "peak_rate": self.peak_rate,
-                "warmup": choices.warmup_for(self.steps),
+                "warmup": choices.warmup_for(self.steps, tokens=self.tokens, batch=self.batch_tokens),
                 "cooldown": choices.COOLDOWN,
                 "averaged_checkpoints": choices.AVERAGED,
                 "checkpoint_every": max(10, round(choices.COOLDOWN / 2 / choices.AVERAGED * expected)),
@@ -130,7 +130,7 @@ def advise(
         start_from=known,
         steps=choices.steps_for(tokens, batch),
         batch_tokens=batch,
-        peak_rate=choices.MANNERS[preset].peak_rate,
+        peak_rate=choices.peak_rate(preset, batch),
         tokens=tokens,
         possible_steps=None if possible is None else int(possible / batch),
     )
@@ -207,15 +207,15 @@ def _of_tokens(kinds: list[str], sides: tuple[SideStatistics | None, ...], vocab
 
 
 def _of_training(tokens: float, preset: str, batch: int, possible: float | None) -> list[str]:
-    steps, rate = choices.steps_for(tokens, batch), choices.MANNERS[preset].peak_rate
+    steps, rate = choices.steps_for(tokens, batch), choices.peak_rate(preset, batch)
     reasons = [
         (
-            f"a peak rate of {rate:g}: the smaller the model, the higher; it falls to zero over the last "
-            f"{100 * choices.COOLDOWN:.0f}% of the steps"
+            f"a peak rate of {rate:g}: higher for small models, lower for small batches; it falls to zero over the "
+            f"last {100 * choices.COOLDOWN:.0f}% of the steps"
         ),
         (
             f"at most {steps:,} steps of {batch:,} tokens, about {steps * batch / max(1.0, tokens):,.0f} epochs; "
-            f"{choices.PATIENCE} validations without a lower loss end the run earlier, at its best weights"
+            f"{choices.PATIENCE} validations without progress end the run earlier, at its best weights"
         ),
     ]
     if possible is not None and possible < steps * batch:

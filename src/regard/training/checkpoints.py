@@ -6,7 +6,7 @@ checkpoints/
         weights.safetensors         the parameters
         optimiser.safetensors       Adam's two moments of each; only the newest checkpoints keep it
     stop-00001234/                  the same, written when a run was stopped; gone when the next one is written
-    best/                           the weights with the lowest validation loss so far
+    best/                           the best weights so far (merit.py)
 
 Randomness needs no place here: it is a function of the seed and the step.
 """
@@ -51,8 +51,9 @@ class Progress(Settings):
     skipped: int = 0  # steps without an update, since something was not a number
     rate_factor: float = 1.0  # lowered after trouble
     best_step: int | None = None
-    best_loss: float | None = None
-    waited: int = 0  # validations since the best one
+    best_loss: float | None = None  # the lowest of all validations
+    best_worth: float | None = None  # the most that the source was worth in one of them
+    waited: int = 0  # validations since the run last became better
     losses: Annotated[tuple[float, ...], Field(strict=False)] = ()  # the last few of validation
     warned: bool = False  # that the model ignores its source
     plan: Plan | None = None  # a schedule other than that of the settings

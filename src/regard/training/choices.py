@@ -19,7 +19,7 @@ class Size(NamedTuple):
 
 
 class Manner(NamedTuple):
-    """How a model of a preset's size is trained, pre-norm."""
+    """How a model of a preset's size is trained, pre-norm; the rate is for batches of this size."""
 
     peak_rate: float
     batch_tokens: int
@@ -38,7 +38,7 @@ SHORT = (
 )
 # Prose: news, speeches, documentation.
 LONG = (
-    Size(10_000, "tiny", 4_000, 0.3),
+    Size(10_000, "small", 2_000, 0.3),
     Size(75_000, "small", 4_000, 0.3),
     Size(300_000, "base", 8_000, 0.3),
     Size(1_000_000, "base", 16_000, 0.2),
@@ -53,18 +53,19 @@ MANNERS = {
 SMALLER = {"base": "small", "small": "tiny"}
 
 COOLDOWN = 0.3  # the last share of the steps, in which the rate falls to zero
-PATIENCE = 8  # validations without a lower loss, after which training goes back to the best and cools down
-LOOKS, FEWER_LOOKS = 40, 10  # validations in a run, and in one that there is little time for
+PATIENCE = 8  # validations without progress (merit.py), after which training goes back to the best and cools down
+LOOKS, FEWER_LOOKS = 60, 10  # validations in a run, and in one that there is little time for
 AVERAGED = 5  # checkpoints of the second half of the cooldown
 
 _TOKENS = 1_000_000  # a corpus of so many tokens ...
 _TRAINED = 65_000_000  # ... is trained on so many,
 _GROWTH = 0.6  # a larger one on so many times the power of its size,
-_SHRINKAGE = 0.4  # a smaller one on this power
+_SHRINKAGE = 0.6  # a smaller one on this power
 _STEPS = (1_000, 200_000)
 _WARMUP = (100, 4_000)
 _WARMUP_SHARE = 0.2
-_BATCHES_AN_EPOCH = 12  # of a small corpus, at the least
+_SHORT_WARMUP = (300, 6)  # steps, or epochs if these are more: small corpora overfit in what would be a long warm-up
+_BATCHES_AN_EPOCH = 40  # of a small corpus, at the least
 _SMALLEST_BATCH = 2_048
 _ENOUGH_STEPS = 1_500  # where time is short, smaller batches make so many
 _WORTHWHILE = 0.25  # the share of a training that there must be time for; otherwise a smaller model is better
@@ -90,14 +91,23 @@ def batch_tokens(preset: str, tokens: float) -> int:
     return batch
 
 
+def peak_rate(preset: str, batch: int) -> float:
+    """The rate of a preset, lower with the square root of a smaller batch, whose gradients are noisier."""
+    manner = MANNERS[preset]
+    return float(f"{manner.peak_rate * (batch / manner.batch_tokens) ** 0.5:.2g}")
+
+
 def steps_for(tokens: float, batch: int) -> int:
     """The number of steps, rounded to hundreds."""
     return int(min(_STEPS[1], max(_STEPS[0], round(trained_tokens(tokens) / batch, -2))))
 
 
-def warmup_for(steps: int) -> int:
-    """A fifth of the steps, within bounds."""
-    return max(1, min(_WARMUP[1], max(_WARMUP[0], int(_WARMUP_SHARE * steps))))
+def warmup_for(steps: int, *, tokens: float, batch: int) -> int:
+    """A fifth of the steps, within bounds, and a few epochs of a corpus whose batches are smaller than others'."""
+    most, (least, epochs) = float(_WARMUP[1]), _SHORT_WARMUP
+    if tokens < _BATCHES_AN_EPOCH * MANNERS["small"].batch_tokens:
+        most = max(least, epochs * tokens / batch)
+    return int(max(1, min(most, max(_WARMUP[0], _WARMUP_SHARE * steps))))
 
 
 def is_worthwhile(possible: float, tokens: float) -> bool:

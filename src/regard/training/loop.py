@@ -23,6 +23,7 @@ from regard.training import source_use
 from regard.training.background import Writer
 from regard.training.checkpoints import Checkpoints, Progress
 from regard.training.events import Journal, Planned, Saved, Stepped, Validated
+from regard.training.merit import merit
 from regard.training.optimisation import Optimisation, Update
 from regard.training.pace import Pace
 from regard.training.plan import Course, after_overfitting, for_minutes
@@ -204,13 +205,16 @@ class Trainer:
         self._settle()
         began = time.monotonic()
         told = validate(self.progress.step)
-        best = self.progress.best_loss is None or told.loss < self.progress.best_loss
-        if best:
-            update = {"best_step": told.step, "best_loss": told.loss, "waited": 0}
-        else:
-            update = {"waited": self.progress.waited + 1}
-        losses = (*self.progress.losses, told.loss)[-source_use.REMEMBERED :]
-        self.progress = self.progress.model_copy(update={**update, "losses": losses})
+        best, learning = merit(told, self.progress, by_worth=self._may_return)
+        before, worth = self.progress, told.source_worth
+        update = {
+            "best_step": told.step if best else before.best_step,
+            "best_loss": told.loss if before.best_loss is None else min(told.loss, before.best_loss),
+            "best_worth": before.best_worth if worth is None else max(worth, before.best_worth or 0.0),
+            "waited": 0 if learning else before.waited + 1,
+            "losses": (*before.losses, told.loss)[-source_use.REMEMBERED :],
+        }
+        self.progress = before.model_copy(update=update)
         self.journal.tell(told._replace(best=best))
         if best and self.processes.first:
             progress, weights = self.progress, self.weights()
@@ -255,7 +259,9 @@ class Trainer:
         self._writer.settle()
         self.processes.wait()
         found = self.checkpoints.best_to_go_on_from(self.journal.say)
-        patience = f"The validation loss has not fallen for {self.validation.patience} validations"
+        patience = (
+            f"{self.validation.patience} validations brought neither a lower loss nor a source that is worth more"
+        )
         if found is None:
             self.journal.say(f"{patience}, so training ends.")
             self.save()

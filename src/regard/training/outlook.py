@@ -8,7 +8,7 @@ from regard.devices import device_for
 from regard.text.inspection.statistics import SideStatistics
 from regard.text.pairs import Languages
 from regard.training.advice import Advice, Budget, advise
-from regard.training.machine.estimate import Estimate, Speeds, estimate
+from regard.training.machine.estimate import Estimate, estimate, speeds_of
 
 MINUTES = (10, 60, 600)
 _VERDICTS = (
@@ -56,7 +56,7 @@ def outlook_for(
 ) -> Outlook:
     """The outlook for a corpus on this machine; its speed is measured."""
     device = device_for(None)
-    speeds, fast = Speeds(device), device.type == "cuda"
+    speeds, fast = speeds_of(device), device.type == "cuda"
     advice = advise(pairs, source=source, target=target, languages=languages, fast=fast)
     within = []
     for minutes in MINUTES:

@@ -74,9 +74,7 @@ def for_minutes(settings: TrainingSettings, *, step: int, seconds: float, per_st
 
 
 def after_overfitting(settings: TrainingSettings, before: Plan | None, *, best: int, at_least: int) -> Plan:
-    """From the best step on, the rate falls to zero."""
+    """From the best step on, the rate falls to zero: from what it was there, also in the midst of the warm-up."""
     cooling = max(at_least, round(settings.cooldown * best))
     warmup = before.warmup if before else settings.warmup
-    return Plan(
-        instead_of=settings.steps, steps=best + cooling, cooling=cooling, warmup=min(warmup, best), why="overfitting"
-    )
+    return Plan(instead_of=settings.steps, steps=best + cooling, cooling=cooling, warmup=warmup, why="overfitting")

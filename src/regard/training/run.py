@@ -2,7 +2,7 @@
 
 my-model/
     regard.json, weights.safetensors, tokeniser/, README.md      the model folder: the mean of the last checkpoints
-    best/                                                        the model folder of the lowest validation loss
+    best/                                                        the model folder of the best validation
     report.html, metrics.jsonl                                   what happened
     test.json, test.txt                                          scores and translations of the recipe's test set
     training/                                                    recipe, tokeniser, checkpoints, to go on from; a lock

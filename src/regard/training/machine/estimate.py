@@ -17,11 +17,12 @@ from regard import presets
 from regard.devices import device_for
 from regard.tokens.tokeniser_settings import TokeniserSettings
 from regard.training.advice import Advice
-from regard.training.machine.precision import Precision, precision_for
+from regard.training.machine.precision import Precision, advised, precision_for
 
 _OPERATIONS = 6
 _EFFICIENCY = 0.4  # of the speed of bare matrix products; the rest of the time goes to everything between them
 _EFFICIENCY_IN_BF16 = 0.6
+_EFFICIENCY_ON_A_CPU_IN_BF16 = 0.3  # `tiny` was measured at 0.3, `small` at 0.5
 _BYTES_A_PARAMETER = 16  # the weight, its gradient and Adam's two means, in float32
 _PROGRAM = 400 << 20  # Python and torch themselves
 _ENOUGH_SECONDS = 0.5
@@ -37,6 +38,7 @@ class Estimate(NamedTuple):
     epochs: float
     seconds: float
     device: str
+    precision: str
     speed: float  # floating-point operations a second, measured
 
     def table(self) -> dict[str, Any]:
@@ -48,8 +50,8 @@ class Estimate(NamedTuple):
 class Speeds:
     """How fast a device trains models of the presets' sizes; each is measured once."""
 
-    def __init__(self, device: torch.device) -> None:
-        self.device, self.precision = device, precision_for(device, "auto")
+    def __init__(self, device: torch.device, precision: str = "auto") -> None:
+        self.device, self.precision = device, precision_for(device, precision)
         self._measured: dict[str, float] = {}
 
     def operations(self, preset: str) -> float:
@@ -61,14 +63,25 @@ class Speeds:
 
     def tokens_per_second(self, preset: str, tokeniser: TokeniserSettings) -> float:
         """Target tokens that are trained on in a second."""
-        efficiency = _EFFICIENCY_IN_BF16 if self.precision.name == "bf16" else _EFFICIENCY
-        return self.operations(preset) * efficiency / (_parameters(preset, tokeniser) * _OPERATIONS)
+        return self.operations(preset) * self._efficiency / (_parameters(preset, tokeniser) * _OPERATIONS)
+
+    @property
+    def _efficiency(self) -> float:
+        if self.precision.name != "bf16":
+            return _EFFICIENCY
+        return _EFFICIENCY_ON_A_CPU_IN_BF16 if self.device.type == "cpu" else _EFFICIENCY_IN_BF16
+
+
+def speeds_of(device: torch.device) -> Speeds:
+    """In the precision that auto chooses for this device."""
+    return Speeds(device, advised(device)[0])
 
 
 def estimate(advice: Advice, speeds: Speeds | None = None) -> Estimate:
     """What the training that is advised will need on this machine."""
-    speeds = speeds or Speeds(device_for(None))
+    speeds = speeds or speeds_of(device_for(None))
     model, in_bf16 = presets.load(advice.preset).model, speeds.precision.name == "bf16"
+    in_bf16 = in_bf16 and speeds.device.type != "cpu"  # which keeps as much in bf16 as in float32
     parameters = _parameters(advice.preset, advice.tokeniser)
     work = advice.expected_steps * advice.batch_tokens
     return Estimate(
@@ -78,6 +91,7 @@ def estimate(advice: Advice, speeds: Speeds | None = None) -> Estimate:
         epochs=work / max(1.0, advice.tokens),
         seconds=work / speeds.tokens_per_second(advice.preset, advice.tokeniser),
         device=speeds.device.type,
+        precision=speeds.precision.name,
         speed=speeds.operations(advice.preset),
     )
 

@@ -1,6 +1,7 @@
 """With which numbers a device computes, and why: float32 on CPUs, bf16 on GPUs that have it, scaled fp16 on others.
 
-A CPU computes in bf16 where that is asked for, and a process that tries it survives.
+A CPU computes in bf16 where that is asked for, and a process that tries it survives. `--preset auto` asks for it where
+products are then much faster.
 """
 
 from __future__ import annotations
@@ -84,15 +85,23 @@ def _on_a_cpu(wanted: str) -> Precision:
         return Precision("float32", None, "the default on CPUs")
     if wanted != "bf16":
         raise SettingsError(f"precision = {wanted!r}: a CPU trains in float32 or bf16.\n  Leave it at 'auto'.")
-    probe = probes.bf16_beside_float32()
+    probe = probes.remembered_bf16()
     if not probe.works:
         raise SettingsError(
             f"precision = 'bf16': matrix products in bf16 fail on this CPU: {probe.trouble}.\n"
             "  Leave it at 'auto', which chooses float32, or try again with ONEDNN_MAX_CPU_ISA=AVX512_CORE_BF16 set: "
             "some CPUs report instructions that they cannot run."
         )
-    why = f"as set; matrix products are {float(probe.told):.1f} times as fast as in float32"
-    return Precision("bf16", torch.bfloat16, why)
+    return Precision("bf16", torch.bfloat16, f"matrix products are {float(probe.told):.1f} times as fast as in float32")
+
+
+def advised(device: torch.device) -> tuple[str, str]:
+    """The precision that `--preset auto` asks for, and the reason; no reason where it is the device's own choice."""
+    probe = probes.remembered_bf16() if device.type == "cpu" else None
+    if probe is None or not probe.works or float(probe.told) < probes.WORTHWHILE:
+        return "auto", ""
+    faster = "computing in bf16 instead of float32, because this CPU is much faster in it"
+    return "bf16", f"{faster}; --set training.precision=float32 restores float32"
 
 
 def worth_compiling(device: torch.device, wanted: str, *, work: float = math.inf) -> bool:

@@ -14,7 +14,12 @@ import tempfile
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from regard.translation.engines import trials
+
+WORTHWHILE = 1.5  # times as fast as float32: from here on, products in bf16 make training faster
+_KEY = "products in bf16 beside float32"
 _SECONDS = 120.0
+_TOO_LONG = f"it took more than {_SECONDS:.0f} s"
 _PRODUCT = """
 import sys, torch
 device, kind = sys.argv[1:]
@@ -85,6 +90,17 @@ def bf16_beside_float32() -> Probe:
     return _tried({"bf16": (_BESIDE_FLOAT32,)})[0]
 
 
+def remembered_bf16() -> Probe:
+    """The same, tried once for each processor and version of the libraries, and then remembered in the cache."""
+    known = trials.recalled(_KEY)
+    if known and {"trouble", "told"} <= known.keys():
+        return Probe("bf16", str(known["trouble"]), str(known["told"]))
+    probe = bf16_beside_float32()
+    if probe.trouble != _TOO_LONG:  # a busy machine is not the processor's fault
+        trials.note(_KEY, {"trouble": probe.trouble, "told": probe.told})
+    return probe
+
+
 def engines(names: list[str]) -> list[Probe]:
     """A sentence translated by a tiny model with each engine, on the processor."""
     with tempfile.TemporaryDirectory() as folder:
@@ -113,7 +129,7 @@ def _ended(name: str, process: subprocess.Popen[str]) -> Probe:
     except subprocess.TimeoutExpired:
         process.kill()
         process.communicate()
-        return Probe(name, f"it took more than {_SECONDS:.0f} s")
+        return Probe(name, _TOO_LONG)
     return Probe(name, _trouble(process, complaint), printed.strip())
 
 

@@ -101,8 +101,8 @@ def _scores(summary: Summary, *, best: bool) -> str:
         f"- {_text(figures.metric_title(name))}: {_inline(signature)}" for name, signature in summary.signatures.items()
     )
     explained = (
-        "Averaged: the mean of the weights of the last checkpoints. Best: the checkpoint with the lowest validation "
-        "loss. Compare scores only on the same sentences and with the same signature."
+        "Averaged: the mean of the weights of the last checkpoints. Best: the checkpoint with the best "
+        "validation. Compare scores only on the same sentences and with the same signature."
     )
     if "source_worth" in names:
         explained += f" {WORTH}"

@@ -24,7 +24,7 @@ _GROWN, _STAGES = 3, 8
 
 WEIGHTS = {
     "averaged": "the mean of the last checkpoints: the model in this folder",
-    "best": "the checkpoint with the lowest validation loss, in best/",
+    "best": "the best checkpoint of all validations, in best/",
 }
 _ABOUT = {
     "loss": ("Loss", "lower is better"),

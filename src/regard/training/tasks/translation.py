@@ -33,6 +33,7 @@ from regard.training.events import Preparing
 from regard.training.held_out import HeldOut
 from regard.training.length_choice import Candidate, candidate, chosen, length_ratio
 from regard.training.machine.estimate import Speeds
+from regard.training.machine.precision import advised
 from regard.training.recipe import DataSettings, Recipe, Tables
 from regard.training.surroundings import Surroundings
 from regard.training.tasks.work import Chosen, Work
@@ -72,16 +73,21 @@ class Translating(Work):
             )
         text = _gathered(data)
         source, target = text.statistics()
+        precision, faster = training.get("precision", ""), ""
+        if not precision:
+            precision, faster = advised(device)
         advice = advise(
             text.pairs,
             source=source,
             target=target,
             languages=Languages(data.source, data.target),
             fast=device.type == "cuda",
-            budget=Budget(minutes, Speeds(device).tokens_per_second) if minutes else None,
+            budget=Budget(minutes, Speeds(device, precision).tokens_per_second) if minutes else None,
         )
         tables = advice._replace(steps=steps).tables if steps else advice.tables
-        return advice.preset, tables, [f"{reason[:1].upper()}{reason[1:]}." for reason in advice.reasons]
+        tables["training"]["precision"] = precision
+        reasons = (*advice.reasons, faster) if faster else advice.reasons
+        return advice.preset, tables, [f"{reason[:1].upper()}{reason[1:]}." for reason in reasons]
 
     def fit(self, preset: str, given: Tables, checked: Recipe) -> Chosen:
         """The preset that was named, with a vocabulary that suits the corpus unless the tokeniser was chosen."""

@@ -1,8 +1,8 @@
-"""What was found out about converted models on this machine, remembered in the cache for the next process.
+"""What was found out on this machine, remembered in the cache for the next process: about converted models, and others.
 
-A trial is a small file under the hash of all that it depends on: the conversion, the versions of the libraries that
-computed, the processor, and the variables by which people steer CTranslate2. Where one of them changes, the trial
-is made again.
+A trial is a small file under the hash of all that it depends on: its key (a conversion's, for instance), the versions
+of the libraries that computed, the processor, and the variables by which people steer oneDNN and CTranslate2. Where one
+of them changes, the trial is made again.
 """
 
 from __future__ import annotations
@@ -10,10 +10,12 @@ from __future__ import annotations
 import json
 import os
 import platform
+from collections.abc import Mapping
 from contextlib import suppress
 from hashlib import sha256
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from typing import Any
 
 from regard.caches import cache_folder
 from regard.errors import SettingsError
@@ -47,20 +49,33 @@ class Verdict(Settings):
 
 def remembered(conversion: str) -> Verdict | None:
     """The verdict on a conversion, by its key, if it was tried in the same surroundings."""
-    path = _place(conversion)
     try:
-        return Verdict.read(json.loads(path.read_bytes()), where=str(path))
-    except (OSError, ValueError, SettingsError):
+        return Verdict.read(recalled(conversion) or {}, where=conversion)
+    except SettingsError:
         return None
 
 
 def remember(conversion: str, verdict: Verdict) -> None:
     """Stores the verdict; where the cache cannot be written, the next process tries again."""
-    path = _place(conversion)
+    note(conversion, verdict.model_dump())
+
+
+def recalled(key: str) -> dict[str, Any] | None:
+    """What was noted under a key in the same surroundings."""
+    try:
+        found = json.loads(_place(key).read_bytes())
+    except (OSError, ValueError):
+        return None
+    return found if isinstance(found, dict) else None
+
+
+def note(key: str, found: Mapping[str, Any]) -> None:
+    """Stores what was found; where the cache cannot be written, the next process finds it again."""
+    path = _place(key)
     with suppress(OSError):
         path.parent.mkdir(parents=True, exist_ok=True)
         with new_file(path) as file:
-            file.write(json.dumps(verdict.model_dump()).encode())
+            file.write(json.dumps(found).encode())
 
 
 def processor() -> list[str]:
@@ -74,10 +89,10 @@ def processor() -> list[str]:
     return [*known, *(f"{name}: {value}" for name, value in fields if name.lower() in _TELLING)]
 
 
-def _place(conversion: str) -> Path:
+def _place(key: str) -> Path:
     steered = sorted(f"{name}={value}" for name, value in os.environ.items() if name.startswith(_STEERING))
     libraries = [_version(library) for library in _LIBRARIES]
-    parts = (_FORMAT, __version__, conversion, libraries, processor(), steered)
+    parts = (_FORMAT, __version__, key, libraries, processor(), steered)
     return cache_folder() / "trials" / f"{sha256(json.dumps(parts).encode()).hexdigest()[:32]}.json"
 
 
