@@ -53,6 +53,11 @@ class Reader:
             for text, ids, like in zip(normal, self._tokenisers.source.encode_batch(normal), likes, strict=True)
         ]
 
+    def knows_word(self, word: str) -> bool:
+        """Whether the model reads a word as a whole: it is one piece of the vocabulary."""
+        ids = self._tokenisers.source.encode(word)
+        return len(ids) == 1 and ids[0] != self._tokenisers.source.unknown
+
     def said(self, sentence: Sentence, found: Found) -> tuple[Said, Said]:
         """A sentence and its translation, for an alignment: with the ids of what the translation says now."""
         ids = self._tokenisers.target.encode(found.text) if found.changed else found.hypothesis.ids

@@ -32,6 +32,7 @@ _NUMERIC = re.compile(
     r"%%$|%.*[diouxXeEfFgG]$|number|count|^\+?\d"
     r"|(?:^|[\W_])(?:id|n|num|total|amount|size|year|days?|hours?|minutes?|seconds?|percent|pages?)(?:$|[\W_])"
 )
+_MOST_PIECES = 6  # of a placeholder that a search is asked to say
 _LESS_LIKELY = 1.0  # in natural logarithms for each piece
 
 
@@ -109,8 +110,8 @@ class Protection:
         banned = tuple(tuple(target.encode(string)) for string in dict.fromkeys(invented))
         allowed = (earlier.prefix, *required)
         banned = tuple(phrase for phrase in banned if phrase and not any(contains(said, phrase) for said in allowed))
-        if not all(phrases):
-            return None
+        if not all(phrase and len(phrase) <= _MOST_PIECES for phrase in phrases):
+            return None  # what is spelt in many pieces, such as an address, is seldom believable, and slow to search
         request = replace(earlier, required=required, banned=(*earlier.banned, *banned))
         return sentence._replace(request=request, phrases=(*sentence.phrases, *lost))
 

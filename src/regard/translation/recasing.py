@@ -2,8 +2,8 @@
 
 A title may be a name, which the model knows only as it is written, and a short word in capitals an abbreviation. So
 these are translated in both ways, and the likelier translation is taken. Where only the words between a pair of tags
-are in capitals, or a single long word of a sentence, the model sees these as the words of a sentence, and they are
-written in capitals wherever they go.
+are in capitals, or a word of a sentence that the model knows in small letters, the model sees these as the words of a
+sentence, and they are written in capitals wherever they go.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class Recasing:
 
         A short word in capitals may be a name. There, both ways are tried, and the likelier translation is taken.
         """
-        plans = {n: plan for n, one in enumerate(sentences) if (plan := _plan(one))}
+        plans = {n: plan for n, one in enumerate(sentences) if (plan := _plan(one, self._reader))}
         if not plans:
             return self._inner.translated(sentences, settings)
         shown = self._reader.read([plan.text for plan in plans.values()], [sentences[n] for n in plans])
@@ -89,10 +89,10 @@ class _Plan(NamedTuple):
         return _PAIR.sub(written, said)
 
 
-def _plan(sentence: Sentence) -> _Plan | None:
+def _plan(sentence: Sentence, reader: Reader) -> _Plan | None:
     """How a sentence is shown; None where no pair of tags is around capitals alone, and no long word in capitals."""
     tags = tags_of(sentence.text) if any(found.is_tag for found in sentence.placeholders) else []
-    loud = list(_loud(sentence, tags, tree(tags))) if tags else _loud_words(sentence)
+    loud = list(_loud(sentence, tags, tree(tags))) if tags else _loud_words(sentence, reader)
     parts, pairs, last, doubtful = list[str](), list[tuple[str, str]](), 0, not tags
     for number, (first, end) in enumerate(loud):
         within = sentence.text[first.end : end.start]
@@ -106,11 +106,15 @@ def _plan(sentence: Sentence) -> _Plan | None:
     return _Plan("".join([*parts, sentence.text[last:]]), pairs, doubtful) if pairs else None
 
 
-def _loud_words(sentence: Sentence) -> list[tuple[Placeholder, Placeholder]]:
-    """The words in capitals of a sentence without tags that has other words; each between two empty strings."""
+def _loud_words(sentence: Sentence, reader: Reader) -> list[tuple[Placeholder, Placeholder]]:
+    """The words in capitals of a sentence without tags that has other words; each between two empty strings.
+
+    Most words in capitals are abbreviations. Only those count that the model knows as a word in small letters.
+    """
     if sentence.text.islower() or sentence.text.isupper():
         return []
-    found = [match.span() for match in _LOUD_WORD.finditer(sentence.text) if match.group().isupper()]
+    loud = [match for match in _LOUD_WORD.finditer(sentence.text) if match.group().isupper()]
+    found = [match.span() for match in loud if reader.knows_word(match.group().lower())]
     return [
         (Placeholder("", start, start), Placeholder("", end, end))
         for start, end in found
