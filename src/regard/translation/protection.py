@@ -32,7 +32,7 @@ _NUMERIC = re.compile(
     r"%%$|%.*[diouxXeEfFgG]$|number|count|^\+?\d"
     r"|(?:^|[\W_])(?:id|n|num|total|amount|size|year|days?|hours?|minutes?|seconds?|percent|pages?)(?:$|[\W_])"
 )
-_MOST_PIECES = 6  # of a placeholder that a search is asked to say
+_MOST_PIECES = 8  # of a placeholder that a search is asked to say
 _LESS_LIKELY = 1.0  # in natural logarithms for each piece
 
 
