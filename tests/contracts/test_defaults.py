@@ -111,7 +111,10 @@ def test_the_source_of_a_translator_is_worth_much_and_that_of_a_blind_one_nothin
     assert source_worth(seeing, held_out) == pytest.approx(0, abs=1e-5)
 
 
-def test_a_run_whose_source_is_worth_nothing_says_so_once_and_on_its_card(train: Train, tmp_path: Path) -> None:
+def test_a_run_whose_source_is_worth_nothing_says_so_once_and_on_its_card(
+    train: Train, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(source_use, "TOO_FEW", 60)
     assert train(words(tmp_path / "pairs.tsv", related=False), steps=60, checkpoint_every=20)
     out = tmp_path / "out"
     assert said(out).count("The model ignores its source") == 1
@@ -130,6 +133,7 @@ def test_an_automatic_run_that_ignores_its_source_starts_again_once_and_recovers
     """The first attempt has a rate with which nothing is learned, the second a usual one."""
     monkeypatch.setitem(choices.MANNERS, "tiny", choices.Manner(peak_rate=5.0, batch_tokens=2_048))
     monkeypatch.setattr(source_use, "_SLOWER", 0.002)
+    monkeypatch.setattr(source_use, "TOO_FEW", 160)
     data, out = words(tmp_path / "pairs.tsv"), tmp_path / "out"
     assert train(data, preset="auto", steps=160, checkpoint_every=20)
     assert said(out).count("The model ignores its source") == 1
@@ -182,6 +186,14 @@ def test_a_source_is_ignored_if_it_is_worth_nothing_and_the_loss_is_flat(
     losses: tuple[float, ...], worth: float | None, step: int, ignored: bool
 ) -> None:
     assert source_use.is_ignored(losses, worth, step=step, steps=10_000, warmup=1_000) is ignored
+
+
+def test_a_run_that_is_too_short_is_told_to_be_longer_and_does_not_start_again(train: Train, tmp_path: Path) -> None:
+    assert train(words(tmp_path / "pairs.tsv", related=False), preset="auto", steps=60, checkpoint_every=20)
+    told = said(tmp_path / "out")
+    assert "The model ignores its source" not in told
+    assert not events(tmp_path / "out", "restarted")
+    assert "60 steps are too few to learn to translate. Train longer: more --minutes or --steps." in told
 
 
 def test_patience_goes_back_to_the_best_and_lets_the_rate_fall_to_zero(train: Train, tmp_path: Path) -> None:

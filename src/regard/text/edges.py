@@ -19,7 +19,7 @@ _SHORT = 4  # a shorter word before a full stop may be an abbreviation
 
 
 def marker(text: str) -> str:
-    """The mark of a list item with its space, or a smiley: `- `, `a) `, `[x] `, `:-) `; empty where there is none."""
+    """The mark of a list item with its space, or a smiley: `- `, `a) `, `[x] `, `:-) `, or an empty string."""
     if text[:1].isalpha() and ")" not in text[:5]:
         return ""
     found = _MARKER.match(text)

@@ -74,7 +74,7 @@ def same_tags(source: str, target: str) -> bool:
 
 
 def emptied(source: str, target: str) -> str:
-    """A pair of tags that encloses something in the source and nothing in the target; empty if there is none."""
+    """A pair of tags that encloses something in the source and nothing in the target, or an empty string."""
     return next(iter((_empty(target) - _empty(source)).elements()), "")
 
 

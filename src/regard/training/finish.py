@@ -68,7 +68,7 @@ def finish(done: Finished, work: Work, *, reasons: list[str], precision: str) ->
     told = ", ".join(f"{name.replace('_', ' ')} {value:.2f}" for name, value in scored["averaged"].scores.items())
     told += "".join(f", {name.replace('_', ' ')} {value:g}" for name, value in summary.search.items())
     say(f"Done: {done.around.out} ({told}).")
-    warning = ending(scored["averaged"].scores.get("source_worth"))
+    warning = ending(scored["averaged"].scores.get("source_worth"), steps=trainer.progress.step)
     if warning:
         say(warning)
 

@@ -15,6 +15,7 @@ NEARLY_NOTHING = 0.1  # nats a token; a translator reaches one or more
 REMEMBERED = 4  # validation losses that tell whether the loss has gone flat
 _FLAT = 0.01  # the loss has fallen by less than this share over the last validations
 _LATE = 0.5  # share of the run, after which a source that is worth nothing is reported even if the loss still falls
+TOO_FEW = 300  # steps; a shorter run ends before a model can learn to use its source, with any settings
 _SLOWER, _WARMER, _CLIP = 0.4, 2, 1.0
 _LESS_DROPOUT, _LEAST_DROPOUT = 0.1, 0.1
 
@@ -27,9 +28,9 @@ _REASONS = (
 def is_ignored(losses: Sequence[float], worth: float | None, *, step: int, steps: int, warmup: int) -> bool:
     """Whether the source is worth nearly nothing although the loss has gone flat, or half of the run is over.
 
-    `losses` are the last validation losses, this one included.
+    `losses` are the last validation losses, this one included. A run that is too short has another reason.
     """
-    if worth is None or worth >= NEARLY_NOTHING or step < min(warmup, steps):
+    if worth is None or worth >= NEARLY_NOTHING or step < min(warmup, steps) or steps < TOO_FEW:
         return False
     flat = len(losses) >= REMEMBERED and losses[-REMEMBERED] - min(losses[1 - REMEMBERED :]) < _FLAT * losses[-1]
     return flat or step >= _LATE * steps
@@ -44,14 +45,15 @@ def message(step: int, loss: float, worth: float) -> str:
     )
 
 
-def ending(worth: float | None) -> str | None:
-    """What to tell at the end about a model that ignores its source."""
+def ending(worth: float | None, *, steps: int) -> str | None:
+    """What to tell at the end about a model that ignores its source, after so many steps."""
     if worth is None or worth >= NEARLY_NOTHING:
         return None
-    return (
-        f"Warning: this model does not translate: its source is worth only {worth:.2f} nats a token.\n  {_REASONS}\n"
-        "  Try: --set model.norm=pre --set training.peak_rate=0.0005 --set training.gradient_clip=1.0"
-    )
+    warning = f"Warning: this model does not translate: its source is worth only {worth:.2f} nats a token.\n"
+    if steps < TOO_FEW:
+        return f"{warning}  {steps:,} steps are too few to learn to translate. Train longer: more --minutes or --steps."
+    advice = "Try: --set model.norm=pre --set training.peak_rate=0.0005 --set training.gradient_clip=1.0"
+    return f"{warning}  {_REASONS}\n  {advice}"
 
 
 def safer(recipe: Recipe, given: Collection[str]) -> Tables:
