@@ -14,6 +14,8 @@ from typing import NamedTuple
 
 Pair = tuple[str, str]  # English, German
 
+_DAMAGED = "\ufffd"  # stands for a character that was lost
+
 
 class Source(NamedTuple):
     """One source of pairs."""
@@ -134,14 +136,15 @@ SOURCES = (
 
 
 def pairs(source: Source, folder: Path) -> Iterator[Pair]:
-    """The pairs of a source. The strings of Spyder are left out: they are for measuring how models adapt."""
+    """The pairs of a source without damaged characters. The strings of Spyder are left out: they are for measuring how
+    models adapt."""
     for name in source.files:
         for line in lines(folder / name):
             cells = line.split("\t")
             if source.name == "software-catalogs" and cells[0].startswith("spyder-"):
                 continue
             english, german = (cells[column].strip() for column in source.columns)
-            if english and german:
+            if english and german and _DAMAGED not in english + german:
                 yield english, german
 
 

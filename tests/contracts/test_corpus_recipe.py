@@ -43,7 +43,11 @@ def data(folder: Path, sources: ModuleType) -> None:
         )
     written(
         folder / "tatoeba/en-de.train.tsv.gz",
-        ["A test set of its own, old friend.\tEtwas anderes.", "Hello there!\tHallo!"],
+        [
+            "A test set of its own, old friend.\tEtwas anderes.",
+            "Hello there!\tHallo!",
+            "Mr\ufffd Lipietz\tHerr Lipietz",
+        ],
     )
     for side in ("en", "de"):
         written(folder / f"newstest2013/de-en.{side}.gz", [f"News in {side}."])
@@ -70,6 +74,7 @@ def test_nothing_is_trained_on_that_nearly_equals_what_is_held_out(
     assert not {english for english, _ in trained} & {english for english, _ in known}
     assert ("Hello there!", "Hallo!") in trained
     assert not any("old friend" in english for english, _ in trained)
+    assert not any("Lipietz" in english for english, _ in trained), "a damaged character is nothing to learn"
     assert counts["tatoeba: nearly the same as one that is held out"] == 1
     assert not any("Run cell" in english for english, _ in trained), "the strings of Spyder are for adapting"
     assert json.loads((tmp_path / "out" / "corpus.json").read_text()) == counts
