@@ -7,7 +7,7 @@ writes to `data`:
     train.N.en-de.tsv.xz            what the models are trained on, in files of equal size, shuffled
     valid.en-de.tsv.gz              Tatoeba's validation split, and some lines of each other source
     SOURCE.en-de.test.tsv.gz        held-out lines of each source, Tatoeba's test split, newstest2013
-    spyder.en-de.{train,valid,test}.tsv.gz    as recipes/shipped.py writes them, for adapting
+    spyder.en-de.{train,valid,test}.tsv.gz    the strings of one program, in no other file, for adapting
     corpus.json                     how many pairs of each source there are, and why others were left out
 
 Lines are held out by the SHA-256 of their English side, the lowest first. Nothing is trained on whose English or German
@@ -69,14 +69,14 @@ def make(folder: Path, out: Path, *, processes: int) -> dict[str, int]:
         source.name: held_out(list(pairs(source, folder)), test=source.test, valid=source.valid) for source in SOURCES
     }
     tests = {name: split.test for name, split in splits.items() if split.test} | _given_tests(folder)
-    adapting = _adapting(folder)
+    spyder = adapting(folder)
     valid = [*_tatoeba(folder, "valid"), *(pair for split in splits.values() for pair in split.valid)]
     for name, test in tests.items():
         _write_pairs(out / f"{name}.en-de.test.tsv.gz", test)
     _write_pairs(out / "valid.en-de.tsv.gz", valid)
-    for part, found in adapting._asdict().items():
+    for part, found in spyder._asdict().items():
         _write_pairs(out / f"spyder.en-de.{part}.tsv.gz", found)
-    known = [*valid, *adapting.test, *adapting.valid, *(pair for test in tests.values() for pair in test)]
+    known = [*valid, *spyder.test, *spyder.valid, *(pair for test in tests.values() for pair in test)]
     training, counts = _training(splits, known, processes=processes)
     shares = [training[part::FILES] for part in range(FILES)]
     for part, share in enumerate(shares):
@@ -159,7 +159,7 @@ def _tatoeba(folder: Path, part: str) -> list[Pair]:
     return [(english, german) for english, german in cells]
 
 
-def _adapting(folder: Path) -> Split:
+def adapting(folder: Path) -> Split:
     """The strings of one program, Spyder, which are in no other file."""
     cells = (line.split("\t") for line in lines(folder / "software-catalogs/en-de.tsv.gz"))
     split = held_out(

@@ -137,7 +137,8 @@ SOURCES = (
 
 def pairs(source: Source, folder: Path) -> Iterator[Pair]:
     """The pairs of a source without damaged characters. The strings of Spyder are left out: they are for measuring how
-    models adapt."""
+    models adapt.
+    """
     for name in source.files:
         for line in lines(folder / name):
             cells = line.split("\t")

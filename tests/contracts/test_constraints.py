@@ -113,6 +113,19 @@ def test_lost_placeholders_are_asked_for_and_invented_ones_banned() -> None:
     assert text == "Hallo, {name}"  # what is banned was said all the same: so they are put back
 
 
+def test_the_same_constrained_search_is_made_once_and_sampling_each_time() -> None:
+    tokenisers = train_tokenisers(["a"], ["b"], TokeniserSettings(kind="utf8"))
+    engine = Forgetful(tokenisers.target, "Hallo", likelihood=-0.5)
+    finder = Finder(engine, tokenisers.target)
+    asked, other = (Request(source_length=2, required=((word,),)) for word in (70, 71))
+    some = [Sentence("ab", [65, 66], request=one) for one in (asked, other, asked)]
+    once = finder.find(some, SearchSettings(beam_size=1))
+    assert once == finder.find(some, SearchSettings(beam_size=1))
+    assert engine.requests == [asked, other]
+    finder.find(some, SearchSettings(method="sampling", beam_size=1))
+    assert engine.requests[2:] == [asked, other, asked]
+
+
 def test_an_unlikely_translation_is_not_taken_for_the_sake_of_a_placeholder() -> None:
     text, engine = protected("Hi {name} there", "Hallo dort", likelihood=-3.0)
     assert len(engine.requests) == 1
@@ -152,6 +165,8 @@ def test_a_glossary_finds_whole_words_longest_first_and_small_letters_in_any_cas
     text = "the <file> file"
     assert glossary.required("the <file>", placeholders("the <file>")) == ()
     assert glossary.required(text, placeholders(text)) == ("Datei",)
+    assert Glossary({"New York": "Neu-York"}).required("WELCOME TO NEW YORK", ()) == ("Neu-York",)
+    assert Glossary({"It": "Es"}).required("the IT team", ()) == ()
     with pytest.raises(SettingsError, match=r"glossary: 'a' -> ' ' has an empty side\.\n  Give both phrases"):
         Glossary({"a": " "})
 

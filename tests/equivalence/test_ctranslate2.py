@@ -409,7 +409,7 @@ def test_auto_opens_ctranslate2_once_whether_or_not_the_model_was_converted(
         assert len(engine.search(some, SearchSettings())) == 3
 
 
-def test_auto_computes_in_int8_where_weights_are_stored_in_int8_and_most_probes_agree(
+def test_auto_computes_in_int8_where_weights_are_stored_in_int8_and_most_probes_begin_alike(
     loaded: ModelFolder, tokenisers: Tokenisers, ours: TorchEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     stored = loaded._replace(description=loaded.description.model_copy(update={"stored_as": "int8"}))
@@ -417,12 +417,17 @@ def test_auto_computes_in_int8_where_weights_are_stored_in_int8_and_most_probes_
     assert open_engine("auto", given).compute_type == "int8"  # type: ignore[attr-defined]
     built = converted.build
 
-    def doubtful(*arguments: Any, compute_type: str, **options: Any) -> Any:
-        engine, verdict = built(*arguments, compute_type=compute_type, **options)
-        half = verdict.probes // 2 if compute_type == "int8" else verdict.equal
-        return engine, verdict.model_copy(update={"equal": half})
+    def judged(**found: float) -> Any:
+        def build(*arguments: Any, compute_type: str, **options: Any) -> Any:
+            engine, verdict = built(*arguments, compute_type=compute_type, **options)
+            counts = {name: int(share * verdict.probes) for name, share in found.items()}
+            return engine, verdict.model_copy(update=counts if compute_type == "int8" else {})
 
-    monkeypatch.setattr(converted, "build", doubtful)
+        return build
+
+    monkeypatch.setattr(converted, "build", judged(equal=0.2, begun=0.8))
+    assert open_engine("auto", given).compute_type == "int8"  # type: ignore[attr-defined]
+    monkeypatch.setattr(converted, "build", judged(equal=0.5, begun=0.5))
     assert open_engine("auto", given).compute_type == "float32"  # type: ignore[attr-defined]
 
 

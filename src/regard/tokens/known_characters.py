@@ -2,11 +2,13 @@
 
 Subwords spell a rare character in bytes, or drop it. A model that meets such bytes answers with other bytes. Letters
 count as known if longer pieces have them: a letter that only stands alone was too rare to become part of any word.
+Symbols (½, ★, →, emoji) never count, however frequent: they mean the same in every language, and a model may lose them.
 """
 
 from __future__ import annotations
 
 import re
+from unicodedata import category
 
 from regard.tokens.tokeniser import SPACE, Tokeniser
 
@@ -28,4 +30,5 @@ def known_characters(tokeniser: Tokeniser) -> frozenset[str] | None:
     if tokeniser.kind == "words" or not alone:
         return None
     within = {character for piece in pieces if len(piece) > 1 for character in piece}
-    return frozenset(within | {one for one in alone if one.isascii() or one in _MARKS}) | {" "}
+    of_words = {one for one in within if category(one)[0] in "LM" or category(one) == "Nd"}
+    return frozenset(of_words | {one for one in within | alone if one.isascii() or one in _MARKS}) | {" "}

@@ -1,9 +1,15 @@
-"""Sentences in, translations of each out: searched by an engine, and ids turned into text."""
+"""Sentences in, translations of each out: searched by an engine, and ids turned into text.
+
+Constrained searches are slow, and the safer ways that checks try often ask for the same one again, so the last results
+are kept.
+"""
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import replace
+from threading import Lock
 from typing import NamedTuple
 
 from regard.search import Hypothesis, Request, Result, SearchSettings
@@ -13,6 +19,9 @@ from regard.translation.checks import Finding
 from regard.translation.engines.engine import Engine
 from regard.translation.glossary import says
 from regard.translation.translation import Alignment
+
+
+_KEPT = 64  # results of constrained searches
 
 
 class Sentence(NamedTuple):
@@ -71,6 +80,8 @@ class Finder:
 
     def __init__(self, engine: Engine, tokeniser: Tokeniser) -> None:
         self._engine, self._tokeniser = engine, tokeniser
+        self._kept: OrderedDict[tuple[tuple[int, ...], Request, SearchSettings], Result] = OrderedDict()
+        self._lock = Lock()
 
     def find(self, sentences: Sequence[Sentence], settings: SearchSettings) -> list[list[Found]]:
         """The translations of each sentence, the best first."""
@@ -81,15 +92,31 @@ class Finder:
             results = self._engine.search([sentences[n].ids for n in free], settings)
             found |= {n: self._found(sentences[n], result) for n, result in zip(free, results, strict=True)}
         if asked:
-            requests = [request for sentence in sentences if (request := sentence.request) is not None]
-            all_there_are = _with_all_hypotheses(settings)
-            results = self._engine.search([sentences[n].ids for n in asked], all_there_are, requests=requests)
+            results = self._constrained([sentences[n] for n in asked], _with_all_hypotheses(settings))
             for n, result in zip(asked, results, strict=True):
                 translations = self._found(sentences[n], result)
                 if settings.method == "beam":
                     translations.sort(key=lambda other: not other.constraints_met)  # stable: else the best first
                 found[n] = translations[: settings.n_best]
         return [found[n] for n in range(len(sentences))]
+
+    def _constrained(self, sentences: Sequence[Sentence], settings: SearchSettings) -> list[Result]:
+        """What the engine finds for sentences of which something is asked."""
+        requests = [request for sentence in sentences if (request := sentence.request) is not None]
+        if settings.method == "sampling":
+            return self._engine.search([one.ids for one in sentences], settings, requests=requests)
+        keys = [(tuple(one.ids), asked, settings) for one, asked in zip(sentences, requests, strict=True)]
+        with self._lock:
+            found = {key: self._kept[key] for key in keys if key in self._kept}
+        new = {key: n for n, key in enumerate(keys) if key not in found}
+        if new:
+            ids, asked = [sentences[n].ids for n in new.values()], [requests[n] for n in new.values()]
+            found |= zip(new, self._engine.search(ids, settings, requests=asked), strict=True)
+        with self._lock:
+            self._kept |= found
+            while len(self._kept) > _KEPT:
+                self._kept.popitem(last=False)
+        return [found[key] for key in keys]
 
     def _found(self, sentence: Sentence, result: Result) -> list[Found]:
         found = []

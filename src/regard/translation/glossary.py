@@ -1,7 +1,8 @@
 """A glossary: where a phrase of the source occurs, its translation is required.
 
-A phrase in small letters is found in any case, so also at the start of a sentence; one with capitals only as it is
-written. It is found as whole words, the longest phrase first, and never within a placeholder.
+A phrase in small letters is found in any case, so also at the start of a sentence; one with capitals as it is written
+and, unless it is as short as an abbreviation, in capitals throughout. It is found as whole words, the longest phrase
+first, and never within a placeholder.
 """
 
 from __future__ import annotations
@@ -13,6 +14,8 @@ from regard.errors import SettingsError
 from regard.text.normalisation import normalise
 from regard.text.placeholders import Placeholder
 from regard.text.word_spans import sticks
+
+_LONG = 4  # letters; a shorter word in capitals may be an abbreviation that has nothing to do with the phrase
 
 
 class Glossary:
@@ -28,6 +31,9 @@ class Glossary:
                     f"glossary: {source!r} -> {target!r} has an empty side.\n  Give both phrases, or remove the entry."
                 )
             (self._any_case if phrase == phrase.lower() else self._exact)[phrase] = wanted
+        for phrase, wanted in [*self._exact.items()]:
+            if sum(map(str.isalpha, phrase)) >= _LONG:
+                self._exact.setdefault(phrase.upper(), wanted)
         self._pattern = _pattern([*self._exact], [*self._any_case])
 
     def required(self, text: str, placeholders: Sequence[Placeholder]) -> tuple[str, ...]:

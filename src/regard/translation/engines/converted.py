@@ -122,8 +122,12 @@ def compare(engine: CTranslate2Engine, other: Engine, tokenisers: Tokenisers) ->
     settings = SearchSettings(method="greedy", max_length=32, repetition_cycle=0)
     found = engine.attempt(sentences, settings, requests=plain_requests(sentences))
     expected = other.search(sentences, settings)
-    equal = sum(found[n].hypotheses[0].ids == expected[n].hypotheses[0].ids for n in found)
-    return Verdict(probes=len(found), equal=equal)
+    pairs = [(found[n].hypotheses[0].ids, expected[n].hypotheses[0].ids) for n in found]
+    return Verdict(
+        probes=len(pairs),
+        equal=sum(one == other for one, other in pairs),
+        begun=sum(one[:1] == other[:1] for one, other in pairs),
+    )
 
 
 def _key(loaded: Readable, tokenisers: Tokenisers, compute_type: str) -> str:

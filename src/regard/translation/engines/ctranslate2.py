@@ -35,6 +35,7 @@ _END = SPECIAL[1]
 _LIKE_OURS = 0.7  # length^(0.7 alpha) orders hypotheses of usual lengths almost as ((5 + length) / 6)^alpha does
 _NEARLY_NONE = 1e-30  # a length penalty that changes no score, and yet is not 0, which would end the search early
 _FAVOURS_FEW = 0.6  # a length penalty, the default: long hypotheses gain little by it
+_FAVOURS_MANY = 0.9  # one by which they gain much
 
 
 def available() -> bool:
@@ -201,9 +202,9 @@ def _patience(settings: SearchSettings) -> float:
     The best is then among them, in practice; the others of the n best may still be overtaken, so they wait for more.
     So does the best where long hypotheses are favoured: those that finish late may be better than all before them.
     """
-    if settings.length_penalty > _FAVOURS_FEW:
+    if settings.length_penalty > _FAVOURS_MANY:
         return 3.0
-    return 1.0 if settings.n_best == 1 else 2.0
+    return 1.0 if settings.n_best == 1 and settings.length_penalty <= _FAVOURS_FEW else 2.0
 
 
 def _their_penalty(settings: SearchSettings) -> float:
