@@ -2,7 +2,7 @@
 
     REGARD_DATA=folder python recipes/corpus_en_de.py data
     REGARD_DATA=data regard train --recipe recipes/shipped-en-de.toml --out runs/en-de
-    REGARD_DATA=data python recipes/shipped.py runs/en-de src/regard/shipped/en-de
+    REGARD_DATA=data python recipes/shipped.py runs/en-de src/regard/shipped/en-de --notes recipes/shipped-en-de.md
 
 The model is packed to a byte a weight, and what was packed is scored on all test sets of recipes/corpus_en_de.py, on a
 processor, by the engine that `regard translate` takes. Its confidence is calibrated on the validation pairs
@@ -140,7 +140,8 @@ def _card(
     made = (
         "REGARD_DATA=folder python recipes/corpus_en_de.py data\n"
         f"REGARD_DATA=data regard train --recipe recipes/shipped-{name}.toml --out runs/{name}\n"
-        f"REGARD_DATA=data python recipes/shipped.py runs/{name} src/regard/shipped/{name}"
+        f"REGARD_DATA=data python recipes/shipped.py runs/{name} src/regard/shipped/{name} "
+        f"--notes recipes/shipped-{name}.md"
     )
     tokens = f"{training['tokens'] / 1e6:,.0f} million target tokens"
     trained = f"{training['steps']:,} steps, {tokens}. All settings are in regard.json."

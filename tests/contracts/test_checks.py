@@ -2,6 +2,7 @@
 
 import json
 import random
+import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -49,6 +50,8 @@ def found(source: str, target: str, **more: object) -> list[str]:
         ("It is one o'clock.", "Es ist 1 Uhr."),
         ("Open <b>it</b> now: {name}", "Öffne <b>es</b> jetzt: {name}"),
         ("The dog is big.", "Der Hund ist groß."),
+        ("Stop! Mr. Jones is here.", "Halt! Herr Jones ist hier."),
+        ("It is late and we go.", "Es ist spät. Wir gehen."),
         ("no no no no no no no no no", "nein nein nein nein nein nein nein nein nein"),
     ],
 )
@@ -73,6 +76,7 @@ def test_a_good_translation_has_no_findings(source: str, target: str) -> None:
         ("Please open the window and close the door.", "Please open the window und close the door.", "copied"),
         ("We went home because it was late.", "Wir gingen nach Hause, weil", "unfinished"),
         ("Please!", "!", "words"),
+        ("Dogs bark. Cats meow.", "Hunde bellen, Katzen miauen.", "sentences"),
         ("i.e. that one", "i.", "length"),
         ("<b>One</b> <i>two</i>", "<b>Eins zwei</b> <i></i>", "markup"),
     ],
@@ -294,3 +298,10 @@ def test_words_in_capitals_between_tags_are_translated_as_words_and_stay_in_capi
         assert same_tags(text, found)
     assert as_sentence("NEVER DO THIS. NOW", before="Please ") == "never do this. Now"
     assert as_sentence("{Name} IS HERE", placeholders("{Name} IS HERE")) == "{Name} is here"
+
+
+def test_each_of_several_short_sentences_is_translated(translator: Translator) -> None:
+    found = translator.translate("Dogs bark. Cats meow. What do cows do? They moo!")
+    assert found.findings == ()
+    assert len(re.findall(r"[.!?]", found.text)) == 4
+    assert found.text.startswith("Hunde bellen. ")

@@ -113,17 +113,19 @@ def test_lost_placeholders_are_asked_for_and_invented_ones_banned() -> None:
     assert text == "Hallo, {name}"  # what is banned was said all the same: so they are put back
 
 
-def test_the_same_constrained_search_is_made_once_and_sampling_each_time() -> None:
+def test_all_that_a_constrained_search_has_found_is_had_without_another_search() -> None:
     tokenisers = train_tokenisers(["a"], ["b"], TokeniserSettings(kind="utf8"))
     engine = Forgetful(tokenisers.target, "Hallo", likelihood=-0.5)
     finder = Finder(engine, tokenisers.target)
     asked, other = (Request(source_length=2, required=((word,),)) for word in (70, 71))
     some = [Sentence("ab", [65, 66], request=one) for one in (asked, other, asked)]
-    once = finder.find(some, SearchSettings(beam_size=1))
-    assert once == finder.find(some, SearchSettings(beam_size=1))
+    best = finder.find(some, SearchSettings(beam_size=2))
+    assert best == finder.find(some, SearchSettings(beam_size=2, n_best=2))
     assert engine.requests == [asked, other]
-    finder.find(some, SearchSettings(method="sampling", beam_size=1))
-    assert engine.requests[2:] == [asked, other, asked]
+    finder.find(some, SearchSettings(beam_size=2))
+    assert engine.requests[2:] == [asked, other]
+    finder.find(some, SearchSettings(method="sampling", n_best=2))
+    assert engine.requests[4:] == [asked, other, asked]
 
 
 def test_an_unlikely_translation_is_not_taken_for_the_sake_of_a_placeholder() -> None:

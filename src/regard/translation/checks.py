@@ -17,6 +17,7 @@ from regard.text.directives import DIRECTIVES, arguments
 from regard.text.number_words import spelt_out
 from regard.text.numbers import numbers, unmatched
 from regard.text.placeholders import Placeholder, differences, placeholders, without
+from regard.text.sentences import sentences
 from regard.text.tags import emptied, same_tags
 from regard.text.units import lost_units
 
@@ -24,6 +25,7 @@ SERIOUS = frozenset({"characters", "markup", "numbers", "placeholders", "words"}
 
 _WORD = re.compile(r"[^\W\d_]+")
 _MARKS = re.compile("[%{}<]")  # placeholders have one of them
+_SEVERAL = re.compile(r"[^\W\d_]{2}[.!?…]+\s|[。！？]")  # most texts of several sentences match
 _ENDS = ".!?…。！？"
 _CLOSERS = "\"'”’“»)]*_ "
 _DANGLING = ",;:-–—([{„«"
@@ -81,6 +83,8 @@ class Checks:
             found += _of_length(source, target)
             words = without(source, pair.placeholders), without(target, there)
             found += _of_words(*words, copies=self._source != self._target, repetition=not pair.may_repeat)
+        if _SEVERAL.search(source) and (asked := _count(source)) > (said := _count(target)):
+            found.append(Finding("sentences", f"{asked} sentences became {said}"))
         if pair.cut_off:
             found.append(Finding("unfinished", "it reached the length limit"))
         elif source[-1:] and source[-1] != target[-1:] and _unfinished(source, target):
@@ -136,6 +140,11 @@ def _braces(text: str, found: Sequence[Placeholder]) -> tuple[int, int]:
 
 def _named(placeholder: str) -> str:
     return "markup" if placeholder.startswith("<") else "placeholders"
+
+
+def _count(text: str) -> int:
+    """The number of sentences that have words."""
+    return sum(any(map(str.isalpha, sentence)) for sentence in sentences(text))
 
 
 def _letters(text: str) -> int:

@@ -1,7 +1,7 @@
 """Sentences in, translations of each out: searched by an engine, and ids turned into text.
 
-Constrained searches are slow, and the safer ways that checks try often ask for the same one again, so the last results
-are kept.
+Constrained searches are slow, and a safer way that checks try is to ask for all that such a search has found. So the
+last results are kept.
 """
 
 from __future__ import annotations
@@ -19,7 +19,6 @@ from regard.translation.checks import Finding
 from regard.translation.engines.engine import Engine
 from regard.translation.glossary import says
 from regard.translation.translation import Alignment
-
 
 _KEPT = 64  # results of constrained searches
 
@@ -92,7 +91,8 @@ class Finder:
             results = self._engine.search([sentences[n].ids for n in free], settings)
             found |= {n: self._found(sentences[n], result) for n, result in zip(free, results, strict=True)}
         if asked:
-            results = self._constrained([sentences[n] for n in asked], _with_all_hypotheses(settings))
+            all_there_are = _with_all_hypotheses(settings)
+            results = self._constrained([sentences[n] for n in asked], all_there_are, again=settings == all_there_are)
             for n, result in zip(asked, results, strict=True):
                 translations = self._found(sentences[n], result)
                 if settings.method == "beam":
@@ -100,14 +100,14 @@ class Finder:
                 found[n] = translations[: settings.n_best]
         return [found[n] for n in range(len(sentences))]
 
-    def _constrained(self, sentences: Sequence[Sentence], settings: SearchSettings) -> list[Result]:
-        """What the engine finds for sentences of which something is asked."""
+    def _constrained(self, sentences: Sequence[Sentence], settings: SearchSettings, *, again: bool) -> list[Result]:
+        """What the engine finds for sentences of which something is asked, or has found if they are asked again."""
         requests = [request for sentence in sentences if (request := sentence.request) is not None]
         if settings.method == "sampling":
             return self._engine.search([one.ids for one in sentences], settings, requests=requests)
         keys = [(tuple(one.ids), asked, settings) for one, asked in zip(sentences, requests, strict=True)]
         with self._lock:
-            found = {key: self._kept[key] for key in keys if key in self._kept}
+            found = {key: self._kept[key] for key in keys if again and key in self._kept}
         new = {key: n for n, key in enumerate(keys) if key not in found}
         if new:
             ids, asked = [sentences[n].ids for n in new.values()], [requests[n] for n in new.values()]

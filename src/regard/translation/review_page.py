@@ -22,6 +22,7 @@ _EXPLAINED = {
     "numbers": "numbers that are missing or invented",
     "placeholders": "placeholders that are missing, invented or out of order",
     "repetition": "words that are repeated",
+    "sentences": "texts with more sentences than their translation",
     "terms": "glossary terms that would make the sentence worse",
     "unfinished": "translations that break off",
     "units": "units or currencies that are missing",

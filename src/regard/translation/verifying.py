@@ -118,11 +118,9 @@ def _cut(sentence: Sentence) -> list[str]:
     """The pieces of a sentence; none where it cannot be cut, or its translation must begin with or have something."""
     if sentence.request is not None:
         return []
-    for cut in (sentences_of, clauses):
-        pieces = _long_enough(cut(sentence.text))
-        if len(pieces) > 1:
-            return pieces
-    return []
+    whole = sentences_of(sentence.text)
+    pieces = whole if len(whole) > 1 else _long_enough(clauses(sentence.text))
+    return pieces if len(pieces) > 1 else []
 
 
 def _long_enough(pieces: Sequence[str]) -> list[str]:
