@@ -60,7 +60,8 @@ def test_heads_that_are_switched_off_change_the_translation_as_in_python(shown: 
     source, target = TEXT.split(". ")[0] + ".", TRANSLATION.split(". ")[0] + "."
     page.locator("#output .sentence").first.click()
     expect(page.locator("#attention")).to_be_visible()
-    assert page.locator("#heads .thumb").count() == 3 * (6 + 1)
+    layers, heads = (translator.description.settings[name] for name in ("decoder_layers", "heads"))
+    assert page.locator("#heads .thumb").count() == layers * (heads + 1)
     page.click('[data-name="decoder-source.0"]')
     page.focus("#stage canvas")
     page.keyboard.press("ArrowDown")
