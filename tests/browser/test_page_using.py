@@ -127,6 +127,7 @@ def test_a_file_is_sent_and_its_translation_comes_from_this_server_only(surf: Su
     shown = surf(stub.address)
     file = {"name": f"{HTML.split('>')[0]}.txt", "mimeType": "text/plain", "buffer": b"A file."}
     expect(shown.page.locator("#choose-file")).to_be_visible()
+    expect(shown.page.locator("#target")).to_have_value("de")  # the languages are there
     with shown.page.expect_file_chooser() as chooser:
         shown.page.click("#choose-file")
     chooser.value.set_files(file)
