@@ -6,7 +6,9 @@
 
 `--prepare` cuts the corpora and trains the tokenisers. A machine with a GPU then needs only that folder, and spends no
 time on them. Every run is a process of its own. After each, a line of JSON is added to `results.jsonl` in --out; what
-is there is not run again, so the command can be stopped and continued. A run that fails is tried again at the end.
+is there is not run again, so the command can be stopped and continued. A run that fails is tried again at the end. The
+runs of a corpus come one after the other, in the order of --only, so that a run of the benchmark that was stopped has
+whole rows of its table.
 
 The regret of auto is the best validation chrF of the grid minus its own. `--only` and `--configurations` choose; what
 `--set` changes holds for every run, for trials: `--set training.steps=30`.
@@ -38,6 +40,7 @@ from defaults_parts.configurations import (
     write_tokeniser,
 )
 from defaults_parts.corpora import CORPORA, described, prepare
+from published_parts import mps
 from regard.text.pairs import Languages
 
 RESULTS = "results.jsonl"
@@ -113,8 +116,8 @@ def _run_all(options: argparse.Namespace, names: Sequence[str], results: Path) -
     done = {(line["corpus"], line["configuration"], line["seed"]) for line in _read(results)}
     runs = [
         Run(corpus, configuration, seed)
-        for configuration in chosen
         for corpus in names
+        for configuration in chosen
         for seed in (seeds if configuration == AUTO else seeds[:1])
     ]
     waiting, lock = [run for run in runs if tuple(run) not in done], Lock()
@@ -129,11 +132,14 @@ def _run_all(options: argparse.Namespace, names: Sequence[str], results: Path) -
         print(f"{run.name}: chrF {result['chrf']:.1f}, {result['seconds']:.0f} s", flush=True)
         return None
 
+    shared = options.jobs > 1 and mps.start(Path(options.out))
     for attempt in range(2):
         with ThreadPoolExecutor(options.jobs) as pool:
             waiting = [run for run in pool.map(start, waiting) if run]
         if waiting and attempt:
             print("Failed: " + ", ".join(run.name for run in waiting), flush=True)
+    if shared:
+        mps.stop()
 
 
 def _process(run: Run, options: argparse.Namespace) -> Result | None:
@@ -146,7 +152,8 @@ def _process(run: Run, options: argparse.Namespace) -> Result | None:
     began = time.monotonic()
     messages = place.with_name(f"{run.name}.log")
     with messages.open("w", encoding="utf-8") as log:
-        ended = subprocess.run(command, stdout=log, stderr=subprocess.STDOUT, check=False)
+        threads = {"OMP_NUM_THREADS": "1"} if options.jobs > 1 else {}
+        ended = subprocess.run(command, stdout=log, stderr=subprocess.STDOUT, check=False, env=os.environ | threads)
     if ended.returncode:
         print(f"{run.name} failed: {messages}", flush=True)
         return None
