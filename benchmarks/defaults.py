@@ -6,9 +6,10 @@
 
 `--prepare` cuts the corpora and trains the tokenisers. A machine with a GPU then needs only that folder, and spends no
 time on them. Every run is a process of its own. After each, a line of JSON is added to `results.jsonl` in --out; what
-is there is not run again, so the command can be stopped and continued. A run that fails is tried again at the end. The
-runs of a corpus come one after the other, in the order of --only, so that a run of the benchmark that was stopped has
-whole rows of its table.
+is there is not run again, so the command can be stopped and continued. A run that fails is tried again at the end.
+Where a configuration of the grid is what auto chooses, both are one run, and its line is written for both. The runs of
+a corpus come one after the other, in the order of --only, so that a run of the benchmark that was stopped has whole
+rows of its table.
 
 The regret of auto is the best validation chrF of the grid minus its own. `--only` and `--configurations` choose; what
 `--set` changes holds for every run, for trials: `--set training.steps=30`.
@@ -34,6 +35,7 @@ from defaults_parts.configurations import (
     AUTO,
     GRID,
     advice_for,
+    is_what_auto_does,
     key_of,
     settings_of,
     tokeniser_of,
@@ -42,6 +44,7 @@ from defaults_parts.configurations import (
 from defaults_parts.corpora import CORPORA, described, prepare
 from published_parts import mps
 from regard.text.pairs import Languages
+from regard.training.advice import Advice
 
 RESULTS = "results.jsonl"
 Result = dict[str, Any]
@@ -114,11 +117,13 @@ def _run_all(options: argparse.Namespace, names: Sequence[str], results: Path) -
     chosen = options.configurations.split(",") if options.configurations else [AUTO, *(each.name for each in GRID)]
     seeds = [int(seed) for seed in options.seeds.split(",")]
     done = {(line["corpus"], line["configuration"], line["seed"]) for line in _read(results)}
+    twins = {corpus: _twins(Path(options.folder) / corpus, options) if AUTO in chosen else [] for corpus in names}
     runs = [
         Run(corpus, configuration, seed)
         for corpus in names
         for configuration in chosen
         for seed in (seeds if configuration == AUTO else seeds[:1])
+        if configuration not in twins[corpus]
     ]
     waiting, lock = [run for run in runs if tuple(run) not in done], Lock()
     print(f"{len(waiting)} of {len(runs)} runs are left.", flush=True)
@@ -127,8 +132,10 @@ def _run_all(options: argparse.Namespace, names: Sequence[str], results: Path) -
         result = _process(run, options)
         if result is None:
             return run
+        same = twins[run.corpus] if run[1:] == (AUTO, seeds[0]) else []
+        lines = [result, *(result | {"configuration": name, "run": AUTO} for name in same)]
         with lock, results.open("a", encoding="utf-8") as file:
-            file.write(json.dumps(result) + "\n")
+            file.write("".join(json.dumps(line) + "\n" for line in lines))
         print(f"{run.name}: chrF {result['chrf']:.1f}, {result['seconds']:.0f} s", flush=True)
         return None
 
@@ -140,6 +147,20 @@ def _run_all(options: argparse.Namespace, names: Sequence[str], results: Path) -
             print("Failed: " + ", ".join(run.name for run in waiting), flush=True)
     if shared:
         mps.stop()
+
+
+def _twins(corpus: Path, options: argparse.Namespace) -> list[str]:
+    """The configurations that do what auto does on this corpus."""
+    _, advice = _languages_and_advice(corpus, options.device)
+    return [each.name for each in GRID if is_what_auto_does(each, advice)]
+
+
+def _languages_and_advice(corpus: Path, device: str | None) -> tuple[Languages, Advice]:
+    from regard.devices import device_for
+
+    table = described(corpus)
+    languages = Languages(table["source"], table["target"])
+    return languages, advice_for(corpus, languages, fast=device_for(device).type == "cuda")
 
 
 def _process(run: Run, options: argparse.Namespace) -> Result | None:
@@ -166,12 +187,10 @@ def _process(run: Run, options: argparse.Namespace) -> Result | None:
 
 def _train(folder: Path, out: Path, run: Run, more: Sequence[str], device: str | None) -> None:
     """The training itself, in this process."""
-    from regard.devices import device_for
     from regard.training.train import train
 
     corpus, place = folder / run.corpus, out / run.name
-    table = described(corpus)
-    advice = advice_for(corpus, Languages(table["source"], table["target"]), fast=device_for(device).type == "cuda")
+    languages, advice = _languages_and_advice(corpus, device)
     configuration = next((each for each in GRID if each.name == run.configuration), None)
     tokeniser = corpus / "tokenisers" / key_of(tokeniser_of(configuration, advice))
     own = place / "training" / "tokeniser"
@@ -180,8 +199,8 @@ def _train(folder: Path, out: Path, run: Run, more: Sequence[str], device: str |
         shutil.copytree(tokeniser, own, dirs_exist_ok=True)
     train(
         corpus / "train.tsv",
-        source=table["source"],
-        target=table["target"],
+        source=languages.source,
+        target=languages.target,
         out=place,
         valid=corpus / "valid.tsv",
         preset=configuration.preset if configuration else "auto",

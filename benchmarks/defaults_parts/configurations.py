@@ -16,7 +16,7 @@ from regard.text.pairs import Languages
 from regard.tokens import TokeniserSettings
 from regard.tokens import train as train_tokenisers
 from regard.training import choices
-from regard.training.advice import Advice, advise
+from regard.training.advice import Advice, Tables, advise
 
 AUTO = "auto"
 
@@ -87,15 +87,26 @@ def write_tokeniser(place: Path, settings: TokeniserSettings) -> None:
 
 
 def settings_of(configuration: Configuration, advice: Advice) -> list[str]:
-    """The settings of a configuration, as `--set` takes them: early stopping, a cooldown, as many tokens as auto."""
+    """The settings of a configuration, as `--set` takes them."""
+    tables = _tables(configuration, advice)
+    return [f"{table}.{key}={_toml(value)}" for table, values in tables.items() for key, value in values.items()]
+
+
+def is_what_auto_does(configuration: Configuration, advice: Advice) -> bool:
+    """Whether a run of this configuration would be the run of auto once more."""
+    return configuration.preset == advice.preset and _tables(configuration, advice) == advice.tables
+
+
+def _tables(configuration: Configuration, advice: Advice) -> Tables:
+    """Early stopping, a cooldown and as many tokens as auto; the rest is the configuration's."""
     batch = choices.batch_tokens(configuration.preset, advice.tokens)
     steps = max(1_000, round(advice.steps * advice.batch_tokens / batch))
     tables = advice._replace(steps=steps, batch_tokens=batch).tables
     tables["model"] = {"norm": configuration.norm, "dropout": configuration.dropout}
     share = batch / choices.MANNERS[configuration.preset].batch_tokens
-    tables["training"]["peak_rate"] = configuration.peak_rate * share**0.5
+    tables["training"]["peak_rate"] = float(f"{configuration.peak_rate * share**0.5:.2g}")
     tables["tokeniser"] = tokeniser_of(configuration, advice).model_dump(mode="json", exclude_none=True)
-    return [f"{table}.{key}={_toml(value)}" for table, values in tables.items() for key, value in values.items()]
+    return tables
 
 
 def _toml(value: Any) -> str:

@@ -25,6 +25,19 @@ def test_rounded_weights_get_the_gradients_of_the_model_in_that_precision() -> N
         torch.testing.assert_close(gradient, expected[name].float(), rtol=1e-6, atol=1e-7)
 
 
+def test_at_once_and_one_by_one_give_the_same_bits() -> None:
+    model = transformer(dtype=torch.float32)
+    unused = torch.nn.Parameter(torch.ones(3))
+    model.register_parameter("unused", unused)
+    loss = LossOf(model, label_smoothing=0.1)
+    together = gradients(Rounded(loss, torch.float64), model)
+    apart = gradients(Rounded(loss, torch.float64, at_once=False), model)
+    assert together.keys() == apart.keys()
+    assert "unused" not in together
+    assert len(together) > 1
+    assert all(torch.equal(gradient, apart[name]) for name, gradient in together.items())
+
+
 def test_the_weights_stay_what_they_were() -> None:
     model = transformer(dtype=torch.float32)
     before = dict(model.named_parameters())

@@ -110,7 +110,8 @@ class Optimisation:
                 label_smoothing=settings.label_smoothing,
                 consistency=settings.consistency,
                 output_weight=kind.output_weight,
-            )
+            ),
+            at_once=not processes.grouped,
         )
         self._compiled: nn.Module | None = None
         if worth_compiling(device, settings.compile, work=work(model, settings)):

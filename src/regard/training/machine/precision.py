@@ -7,12 +7,13 @@ products are then much faster.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from importlib.util import find_spec
 from typing import Any, NamedTuple
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 from torch.func import functional_call
 
 from regard.errors import SettingsError
@@ -29,9 +30,9 @@ class Precision(NamedTuple):
     why: str
     whole: bool = True  # in bf16, the whole model; else PyTorch decides for each operation (autocast)
 
-    def around(self, module: nn.Module) -> nn.Module:
+    def around(self, module: nn.Module, *, at_once: bool = True) -> nn.Module:
         """The module in this precision, with the weights that it has."""
-        return Rounded(module, self.dtype) if self.dtype and self._rounds else module
+        return Rounded(module, self.dtype, at_once=at_once) if self.dtype and self._rounds else module
 
     @property
     def _rounds(self) -> bool:
@@ -51,16 +52,50 @@ class Rounded(nn.Module):
 
     Autocast would leave normalisations, and with them all that goes along the residuals, in float32: on a GPU, moving
     these is a good part of a step.
+
+    `at_once` converts all weights together, and their gradients when the last of them is there. Otherwise each gradient
+    is given as soon as it is known, for other processes to add theirs meanwhile.
     """
 
-    def __init__(self, inner: nn.Module, dtype: torch.dtype) -> None:
+    def __init__(self, inner: nn.Module, dtype: torch.dtype, *, at_once: bool = True) -> None:
         super().__init__()
-        self.inner, self.dtype = inner, dtype
+        self.inner, self.dtype, self.at_once = inner, dtype, at_once
 
     def forward(self, *given: Any) -> Any:
         """What the inner module gives."""
-        rounded = {name: weight.to(self.dtype) for name, weight in self.inner.named_parameters()}
+        names, weights = zip(*self.inner.named_parameters(), strict=True)
+        rounded = dict(zip(names, self._rounded(weights), strict=True))
         return functional_call(self.inner, rounded, given, tie_weights=False)  # what is shared is a whole module
+
+    def _rounded(self, weights: Sequence[Tensor]) -> Sequence[Tensor]:
+        """All weights rounded; compiled code does this where it reads them."""
+        if torch.compiler.is_compiling() or not self.at_once:
+            return [weight.to(self.dtype) for weight in weights]
+        rounded: Sequence[Tensor] = _AllAtOnce.apply(self.dtype, *weights)  # type: ignore[no-untyped-call]
+        return rounded
+
+
+class _AllAtOnce(torch.autograd.Function):
+    """Conversions of many tensors: on a GPU a few kernels, where a small model has hundreds of weights."""
+
+    @staticmethod
+    def forward(ctx: Any, dtype: torch.dtype, *tensors: Tensor) -> tuple[Tensor, ...]:
+        ctx.dtypes = [tensor.dtype for tensor in tensors]
+        ctx.set_materialize_grads(False)  # a weight that was not used has no gradient
+        return _converted(tensors, [dtype] * len(tensors))
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor | None) -> tuple[Tensor | None, ...]:
+        pairs = zip(gradients, ctx.dtypes, strict=True)
+        given = [(gradient, dtype) for gradient, dtype in pairs if gradient is not None]
+        converted = iter(_converted(*zip(*given, strict=True)) if given else ())
+        return None, *(None if gradient is None else next(converted) for gradient in gradients)
+
+
+def _converted(tensors: Sequence[Tensor], dtypes: Sequence[torch.dtype]) -> tuple[Tensor, ...]:
+    new = [torch.empty_like(tensor, dtype=dtype) for tensor, dtype in zip(tensors, dtypes, strict=True)]
+    torch._foreach_copy_(new, list(tensors))
+    return tuple(new)
 
 
 def precision_for(device: torch.device, wanted: str) -> Precision:
