@@ -27,6 +27,7 @@ import time
 from collections import defaultdict
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from math import inf, isinf
 from pathlib import Path
 from threading import Lock
 from typing import Any, NamedTuple
@@ -38,6 +39,7 @@ from defaults_parts.configurations import (
     is_what_auto_does,
     key_of,
     settings_of,
+    shortened,
     tokeniser_of,
     write_tokeniser,
 )
@@ -65,7 +67,7 @@ class Run(NamedTuple):
 def main() -> None:
     options = _options()
     if options.one:
-        _train(Path(options.folder), Path(options.out), Run(*json.loads(options.one)), options.set, options.device)
+        _train(options, Run(*json.loads(options.one)))
         return
     names = options.only.split(",") if options.only else [corpus.name for corpus in CORPORA]
     if options.prepare:
@@ -89,6 +91,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--jobs", type=int, default=1, help="runs at once")
     parser.add_argument("--device", default=None)
     parser.add_argument("--set", action="append", default=[], help="a setting of every run")
+    parser.add_argument("--most-tokens", type=float, default=inf, help="no run, nor auto, trains on more")
     parser.add_argument("--table", action="store_true", help="print the table of what was run")
     parser.add_argument("--keep", action="store_true", help="keep checkpoints")
     parser.add_argument("--one", help=argparse.SUPPRESS)
@@ -151,16 +154,17 @@ def _run_all(options: argparse.Namespace, names: Sequence[str], results: Path) -
 
 def _twins(corpus: Path, options: argparse.Namespace) -> list[str]:
     """The configurations that do what auto does on this corpus."""
-    _, advice = _languages_and_advice(corpus, options.device)
+    _, advice = _languages_and_advice(corpus, options)
     return [each.name for each in GRID if is_what_auto_does(each, advice)]
 
 
-def _languages_and_advice(corpus: Path, device: str | None) -> tuple[Languages, Advice]:
+def _languages_and_advice(corpus: Path, options: argparse.Namespace) -> tuple[Languages, Advice]:
     from regard.devices import device_for
 
     table = described(corpus)
     languages = Languages(table["source"], table["target"])
-    return languages, advice_for(corpus, languages, fast=device_for(device).type == "cuda")
+    advice = advice_for(corpus, languages, fast=device_for(options.device).type == "cuda")
+    return languages, shortened(advice, options.most_tokens)
 
 
 def _process(run: Run, options: argparse.Namespace) -> Result | None:
@@ -168,8 +172,8 @@ def _process(run: Run, options: argparse.Namespace) -> Result | None:
     place = Path(options.out) / run.name
     place.parent.mkdir(parents=True, exist_ok=True)
     sets = [part for setting in options.set for part in ("--set", setting)]
-    device = ["--device", options.device] if options.device else []
-    command = [sys.executable, __file__, options.folder, "--out", options.out, "--one", json.dumps(run), *sets, *device]
+    more = ["--most-tokens", str(options.most_tokens), *(["--device", options.device] if options.device else [])]
+    command = [sys.executable, __file__, options.folder, "--out", options.out, "--one", json.dumps(run), *sets, *more]
     began = time.monotonic()
     messages = place.with_name(f"{run.name}.log")
     with messages.open("w", encoding="utf-8") as log:
@@ -178,20 +182,21 @@ def _process(run: Run, options: argparse.Namespace) -> Result | None:
     if ended.returncode:
         print(f"{run.name} failed: {messages}", flush=True)
         return None
-    result = _result(run, place, time.monotonic() - began)
+    result = _result(run, place, options, time.monotonic() - began)
     if not options.keep:
         shutil.rmtree(place / "training" / "checkpoints", ignore_errors=True)
         shutil.rmtree(place / "best", ignore_errors=True)
     return result
 
 
-def _train(folder: Path, out: Path, run: Run, more: Sequence[str], device: str | None) -> None:
+def _train(options: argparse.Namespace, run: Run) -> None:
     """The training itself, in this process."""
     from regard.training.train import train
 
-    corpus, place = folder / run.corpus, out / run.name
-    languages, advice = _languages_and_advice(corpus, device)
+    corpus, place = Path(options.folder) / run.corpus, Path(options.out) / run.name
+    languages, advice = _languages_and_advice(corpus, options)
     configuration = next((each for each in GRID if each.name == run.configuration), None)
+    chosen = configuration or advice.steps * advice.batch_tokens > options.most_tokens - advice.batch_tokens
     tokeniser = corpus / "tokenisers" / key_of(tokeniser_of(configuration, advice))
     own = place / "training" / "tokeniser"
     begun = (place / "training" / "recipe.json").exists()
@@ -204,15 +209,15 @@ def _train(folder: Path, out: Path, run: Run, more: Sequence[str], device: str |
         out=place,
         valid=corpus / "valid.tsv",
         preset=configuration.preset if configuration else "auto",
-        settings=[*(settings_of(configuration, advice) if configuration else ()), *more],
+        settings=[*(settings_of(configuration, advice) if chosen else ()), *options.set],
         seed=run.seed,
-        device=device,
+        device=options.device,
         resume=begun,
         also_tell=lambda event: print(event, flush=True) if type(event).__name__ != "Stepped" else None,
     )
 
 
-def _result(run: Run, place: Path, seconds: float) -> Result:
+def _result(run: Run, place: Path, options: argparse.Namespace, seconds: float) -> Result:
     table = json.loads((place / "regard.json").read_text("utf-8"))
     began = json.loads((place / "training" / "began.json").read_text("utf-8"))
     recipe, scores = table["training"]["recipe"], table["scores"]["averaged"]
@@ -226,6 +231,7 @@ def _result(run: Run, place: Path, seconds: float) -> Result:
         "vocabulary": recipe["tokeniser"]["vocabulary"],
         "kind": recipe["tokeniser"]["kind"],
         **chosen,
+        "most_tokens": None if isinf(options.most_tokens) else options.most_tokens,
         "trained_steps": table["training"]["steps"],
         "restarted": bool(began.get("restarted")),
         "seconds": round(seconds, 1),

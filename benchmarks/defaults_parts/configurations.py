@@ -38,6 +38,7 @@ class Configuration(NamedTuple):
 GRID = (
     Configuration("tiny", "post", 8_000, 5e-3, 0.3),  # what auto was for small corpora
     Configuration("tiny", "pre", 4_000, 5e-3, 0.3),
+    Configuration("tiny", "pre", 8_000, 5e-3, 0.3),
     Configuration("small", "pre", 2_000, 2e-3, 0.3),
     Configuration("small", "pre", 4_000, 2e-3, 0.3),
     Configuration("small", "pre", 8_000, 2e-3, 0.3),
@@ -59,6 +60,11 @@ def advice_for(place: Path, languages: Languages, *, fast: bool) -> Advice:
                 alphabet[letter] = alphabet.get(letter, 0) + 1
         side.add(texts, alphabet)
     return advise(len(lines), source=sides[0], target=sides[1], languages=languages, fast=fast)
+
+
+def shortened(advice: Advice, most: float) -> Advice:
+    """The same for a training on at most so many tokens."""
+    return advice._replace(steps=int(min(advice.steps, most / advice.batch_tokens)))
 
 
 def tokeniser_of(configuration: Configuration | None, advice: Advice) -> TokeniserSettings:
@@ -86,9 +92,9 @@ def write_tokeniser(place: Path, settings: TokeniserSettings) -> None:
             (new / name).write_bytes(content)
 
 
-def settings_of(configuration: Configuration, advice: Advice) -> list[str]:
-    """The settings of a configuration, as `--set` takes them."""
-    tables = _tables(configuration, advice)
+def settings_of(configuration: Configuration | None, advice: Advice) -> list[str]:
+    """The settings of a configuration, or of the advice where None, as `--set` takes them."""
+    tables = _tables(configuration, advice) if configuration else advice.tables
     return [f"{table}.{key}={_toml(value)}" for table, values in tables.items() for key, value in values.items()]
 
 
