@@ -4,8 +4,10 @@ import pytest
 import torch
 
 from regard import models, presets
+from regard.tokens import train as train_tokenisers
 from regard.training.advice import advise, suitable_vocabulary, warnings
 from regard.training.machine.estimate import estimate, memory
+from regard.training.token_estimate import side_of
 from regard.training.training_settings import TrainingSettings
 from summaries import texts
 
@@ -73,3 +75,50 @@ def test_on_a_gpu_with_bf16_the_estimated_memory_is_that_which_was_measured(pres
     estimated = memory(table, parameters, 198 * 128, 37_000, in_bf16=True) / 2**30
     assert estimated == pytest.approx(taken, rel=0.12)  # GiB, as measured; fitted to these two
     assert estimated < memory(table, parameters, 198 * 128, 37_000, in_bf16=False) / 2**30
+
+
+def _han(length: int, first: int) -> str:
+    return "".join(chr(0x4E00 + (first * 31 + place * 7) % 2_500) for place in range(length))
+
+
+@pytest.mark.parametrize("joined", ["", " iPhone "])
+def test_scripts_without_spaces_are_prose_in_subwords_with_room_for_their_characters(joined: str) -> None:
+    source = side_of(f"{_han(15, number)}{joined}{_han(15, number + 9)}。" for number in range(2_000))
+    target = side_of(f"Word{number} and {3 * number} other words are in this one." for number in range(2_000))
+    assert source.unspaced
+    assert not source.single_words
+    advice = advise(2_000, source=source, target=target)
+    assert (advice.tokeniser.kind, advice.tokeniser.target_kind) == ("subwords", None)
+    letters = 2_501 + len(set(target.alphabet))
+    assert advice.vocabulary >= 2_000 + letters - 250
+    assert advice.preset == "small"
+    assert any("of them are room for the" in reason for reason in advice.reasons)
+
+
+def test_a_dictionary_of_a_script_without_spaces_is_still_one_of_characters() -> None:
+    words = side_of(_han(2 + number % 3, number) for number in range(3_000))
+    assert words.single_words
+    assert advise(3_000, source=words, target=words).tokeniser.kind == "characters"
+
+
+def test_alphabets_change_no_vocabulary() -> None:
+    side = side_of([f"The sentence number {number} has some words, like all of them." for number in range(3_000)])
+    assert advise(3_000, source=side, target=side).vocabulary == 2_000
+    assert not side.unspaced
+
+
+def test_a_named_preset_has_room_for_a_large_alphabet() -> None:
+    side = side_of(_han(30, number) for number in range(1_000))
+    vocabulary, _ = suitable_vocabulary(1_000, 8_000, [side]) or (0, "")
+    assert vocabulary == 2_000 + 2_400
+    assert suitable_vocabulary(1_000, 4_000, [side]) is None
+
+
+def test_the_advised_vocabulary_can_be_trained() -> None:
+    sources = [f"{_han(12, number)} DVD {_han(12, 3 * number)}。" for number in range(1_500)]
+    targets = [f"Sentence {number} about things." for number in range(1_500)]
+    advice = advise(1_500, source=side_of(sources), target=side_of(targets))
+    made = train_tokenisers(sources, targets, advice.tokeniser)
+    ids = made.source.encode(sources[7])
+    assert made.source.decode(ids) == sources[7]
+    assert len(ids) < 2 * len(sources[7])  # characters, not bytes

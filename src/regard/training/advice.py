@@ -5,11 +5,12 @@ The numbers are in choices.py.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 from regard import shipped
-from regard.text.inspection.statistics import SideStatistics
+from regard.text.inspection.statistics import RARE, SideStatistics
 from regard.text.pairs import Languages
 from regard.tokens.tokeniser_settings import TokeniserSettings
 from regard.training import choices
@@ -110,10 +111,12 @@ def advise(
 
     `fast` is a machine with a GPU. With a `budget`, the model is one that the time is enough for.
     """
-    words = words_a_text(source, target)
+    words, sides = words_a_text(source, target), (source, target)
     size = choices.size_for(pairs, long=words >= choices.LONG_SENTENCES, fast=fast)
-    kinds = [_kind(side) for side in (source, target)]
-    tokeniser = _tokeniser(kinds, (source, target), size.vocabulary)
+    kinds = [_kind(side) for side in sides]
+    letters = _letters(side for side, kind in zip(sides, kinds, strict=True) if side and kind == "subwords")
+    vocabulary = choices.with_letters(size.vocabulary, letters)
+    tokeniser = _tokeniser(kinds, sides, vocabulary)
     tokens = tokens_of_pairs(pairs, source, target, tokeniser)
     preset, batch, possible = _within(budget, size.preset, tokeniser, tokens)
     known = _shipped_for(languages) if languages and pairs < _FEW else None
@@ -124,7 +127,7 @@ def advise(
         reasons=(
             *_of_size(pairs, words, size, preset, budget),
             *_of_few(pairs, known),
-            *_of_tokens(kinds, (source, target), size.vocabulary),
+            *_of_tokens(kinds, sides, vocabulary, letters),
             *_of_training(tokens, preset, batch, possible),
         ),
         start_from=known,
@@ -136,14 +139,15 @@ def advise(
     )
 
 
-def suitable_vocabulary(count: int, own: int) -> tuple[int, str] | None:
+def suitable_vocabulary(count: int, own: int, sides: Iterable[SideStatistics] = ()) -> tuple[int, str] | None:
     """A smaller vocabulary than a preset's own for a corpus of few pairs, and the reason; None where its own suits."""
     largest = choices.SHORT[-2].below
     size = next(size for size in choices.SHORT if count < size.below)
-    if count >= largest or size.vocabulary >= own:
+    vocabulary = choices.with_letters(size.vocabulary, _letters(sides))
+    if count >= largest or vocabulary >= own:
         return None
-    reason = f"{count:,} pairs: a vocabulary of {size.vocabulary:,}, because the preset's {own:,} needs more text"
-    return size.vocabulary, f"{reason}; --set tokeniser.vocabulary={own} restores the preset's"
+    reason = f"{count:,} pairs: a vocabulary of {vocabulary:,}, because the preset's {own:,} needs more text"
+    return vocabulary, f"{reason}; --set tokeniser.vocabulary={own} restores the preset's"
 
 
 def warnings(training: TrainingSettings) -> list[str]:
@@ -196,9 +200,11 @@ def _of_few(pairs: int, known: str | None) -> list[str]:
     return [f"so few pairs are not enough to learn a language: find more, or adapt {adapt}"]
 
 
-def _of_tokens(kinds: list[str], sides: tuple[SideStatistics | None, ...], vocabulary: int) -> list[str]:
+def _of_tokens(kinds: list[str], sides: tuple[SideStatistics | None, ...], vocabulary: int, letters: int) -> list[str]:
     if kinds == ["subwords", "subwords"]:
-        return [f"a vocabulary of {vocabulary:,} subwords, so that each occurs often enough to be learned"]
+        room = choices.with_letters(0, letters)
+        told = f"a vocabulary of {vocabulary:,} subwords, so that each occurs often enough to be learned"
+        return [f"{told}; {room:,} of them are room for the {letters:,} characters of this text" if room else told]
     return [
         _KINDS["split" if side and side.split_already else kind].format(name)
         for kind, side, name in zip(kinds, sides, ("source", "target"), strict=True)
@@ -232,6 +238,14 @@ def _shipped_for(languages: Languages) -> str | None:
         if languages.of(Languages(known.get("source", ""), known.get("target", ""))):
             return name
     return None
+
+
+def _letters(sides: Iterable[SideStatistics]) -> int:
+    """The number of characters of these sides that are frequent enough to be tokens."""
+    alphabet = Counter[str]()
+    for side in sides:
+        alphabet.update(side.alphabet)
+    return sum(count >= RARE for count in alphabet.values())
 
 
 def _kind(side: SideStatistics | None) -> str:

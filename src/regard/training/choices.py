@@ -57,6 +57,9 @@ PATIENCE = 8  # validations without progress (merit.py), after which training go
 LOOKS, FEWER_LOOKS = 60, 10  # validations in a run, and in one that there is little time for
 AVERAGED = 5  # checkpoints of the second half of the cooldown
 
+_USUAL_LETTERS = 200  # frequent characters of two languages that are written in alphabets
+_ROUND = 200
+
 _TOKENS = 1_000_000  # a corpus of so many tokens ...
 _TRAINED = 65_000_000  # ... is trained on so many,
 _GROWTH = 0.6  # a larger one on so many times the power of its size,
@@ -75,6 +78,11 @@ def size_for(pairs: int, *, long: bool, fast: bool) -> Size:
     """The row of the table; without a GPU, base is too slow for what it gains."""
     size = next(size for size in (LONG if long else SHORT) if pairs < size.below)
     return size if fast or size.preset != "base" else size._replace(preset="small", dropout=min(size.dropout, 0.2))
+
+
+def with_letters(vocabulary: int, letters: int) -> int:
+    """A vocabulary with room for a large alphabet: each frequent character is a token of its own."""
+    return vocabulary + -(-max(0, letters - _USUAL_LETTERS) // _ROUND) * _ROUND
 
 
 def trained_tokens(tokens: float) -> float:

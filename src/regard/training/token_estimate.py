@@ -2,19 +2,32 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from itertools import islice
+
 from regard.text.inspection.statistics import SideStatistics
+from regard.tokens.listing import character_counts
 from regard.tokens.tokeniser_settings import TokeniserSettings
 
 _LONGEST_WORD = 20  # in characters, on the average; beyond it, a script has no spaces
 _SHARES = {2_000: 0.52, 4_000: 0.6, 8_000: 0.68, 16_000: 0.72, 32_000: 0.78}  # of a word, by the vocabulary
 _WORDS_A_SUBWORD = 0.85  # in text that others have split, punctuation aside
+_TOGETHER = 1_000  # texts
 _USUAL_WORDS = 25  # of a sentence of prose, where nothing is known
+
+
+def side_of(texts: Iterable[str]) -> SideStatistics:
+    """What these texts are like."""
+    side, rest = SideStatistics(), iter(texts)
+    while some := list(islice(rest, _TOGETHER)):
+        side.add(some, character_counts("".join(some)))
+    return side
 
 
 def tokens_of(side: SideStatistics, tokeniser: TokeniserSettings, *, target: bool) -> float:
     """About how many tokens a side will have, the end token of each text included."""
     kind = tokeniser.sides()[-1 if target else 0].kind
-    texts = side.characters.counts.total()
+    texts = side.texts
     if kind == "words":
         return side.words.total + texts
     if kind == "characters":
@@ -41,7 +54,7 @@ def words_a_text(source: SideStatistics | None, target: SideStatistics | None) -
 
 
 def _words(side: SideStatistics) -> float:
-    spaced = side.characters.total < _LONGEST_WORD * max(1, side.words.total)
+    spaced = not side.unspaced and side.characters.total < _LONGEST_WORD * max(1, side.words.total)
     if side.split_already:
         return _WORDS_A_SUBWORD * side.words.mean
     return side.words.mean if spaced or side.single_words else side.characters.mean / 2
@@ -50,4 +63,5 @@ def _words(side: SideStatistics) -> float:
 def _characters_a_token(vocabulary: int, side: SideStatistics) -> float:
     """Larger vocabularies have longer subwords: a share of a word, as measured for English and German."""
     word = side.characters.total / max(1, side.words.total)
-    return word * _SHARES.get(vocabulary, 0.7) if word < _LONGEST_WORD else 1.5
+    spaced = not side.unspaced and word < _LONGEST_WORD
+    return word * _SHARES.get(vocabulary, 0.7) if spaced else 1.5

@@ -110,8 +110,8 @@ _ENOUGH_WORDS = 300
 _ENOUGH_LETTERS = 1000
 _ENOUGH_SMALL_WORDS = 3  # in a line, all different
 _CLEAR = 0.1  # of all words; running text has 0.2 to 0.4 small words of its language, other languages 0.1 at most
-_NO_SPACES = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff"
-_WORD = re.compile(f"[{_NO_SPACES}]|[^\\W\\d_{_NO_SPACES}]+")
+NO_SPACES = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff"
+_WORD = re.compile(f"[{NO_SPACES}]|[^\\W\\d_{NO_SPACES}]+")
 
 
 def words(text: str) -> list[str]:

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from regard.text.inspection.languages import NO_SPACES
+
 RARE = 5  # a character that is seen less often is spelt in bytes by a tokeniser of subwords
 MOST_STRINGS = 50_000
 
+_LONG_WORD = 5  # characters, where words are written without spaces
+_UNSPACED = re.compile(f"[{NO_SPACES}]")
 _JOIN = "@@"  # ends a piece of a word in text that others have split into subwords
 
 
@@ -83,14 +88,28 @@ class SideStatistics:
         self.joined += later.joined
 
     @property
+    def texts(self) -> int:
+        """How many there are."""
+        return self.characters.counts.total()
+
+    @property
     def full(self) -> bool:
         """Whether there are too many strings to list more of them."""
         return len(self.strings) > MOST_STRINGS
 
     @property
+    def unspaced(self) -> bool:
+        """Whether most letters belong to scripts that put no spaces between words, such as Chinese and Thai."""
+        letters = Counter[bool]()
+        for character, count in self.alphabet.items():
+            if character.isalpha():
+                letters[_UNSPACED.match(character) is not None] += count
+        return letters[True] > letters[False]
+
+    @property
     def single_words(self) -> bool:
         """Whether nearly every text is one word, as in a dictionary."""
-        return 0 < self.words.mean < 1.2
+        return 0 < self.words.mean < 1.2 and (not self.unspaced or self.characters.mean <= _LONG_WORD)
 
     @property
     def split_already(self) -> bool:

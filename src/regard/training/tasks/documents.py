@@ -30,6 +30,7 @@ from regard.training.corpora import kept_tokenisers
 from regard.training.recipe import DataSettings, Recipe, Tables
 from regard.training.surroundings import Surroundings
 from regard.training.tasks.work import Chosen, Work
+from regard.training.token_estimate import side_of, words_a_text
 
 _FEW, _SHARE, _PART = 20, 0.1, 20  # of fewer documents, a tenth of the text is held out; else a twentieth of them
 _CHUNK = 1024
@@ -73,8 +74,9 @@ class PlainText(Work):
 
     def _vocabulary(self, data: DataSettings, own: int) -> tuple[Tables, list[str]]:
         bad = BadInput(skip=True)
-        words = sum(len(each.text.split()) for each in documents(data.files, how=data.documents, bad=bad))
-        suitable = suitable_vocabulary(words // _WORDS_A_SENTENCE, own)
+        side = side_of(each.text for each in documents(data.files, how=data.documents, bad=bad))
+        words = round(words_a_text(side, None) * side.texts)
+        suitable = suitable_vocabulary(words // _WORDS_A_SENTENCE, own, [side])
         if suitable is None:
             return {}, []
         vocabulary, _ = suitable

@@ -28,6 +28,7 @@ from regard.training.recipe import DataSettings, Recipe, Tables
 from regard.training.surroundings import Surroundings
 from regard.training.tasks.documents import Texts
 from regard.training.tasks.work import Chosen, Work
+from regard.training.token_estimate import side_of
 from regard.training.validation import Looking, Validation
 
 Choice = Callable[[Tensor], list[int]]
@@ -72,11 +73,11 @@ class LabelledText(Work):
         """The preset that was named, with a vocabulary that suits the texts unless the tokeniser was chosen."""
         if checked.data.adapt or {"kind", "vocabulary"} & given.get("tokeniser", {}).keys():
             return preset, {}, []
-        count = sum(1 for _ in self.read(checked.data, checked.data.files, BadInput(skip=True)))
-        suitable = suitable_vocabulary(count, checked.tokeniser.vocabulary)
+        side = side_of(each.text for each in self.read(checked.data, checked.data.files, BadInput(skip=True)))
+        suitable = suitable_vocabulary(side.texts, checked.tokeniser.vocabulary, [side])
         if suitable is None:
             return preset, {}, []
-        told = f"{count:,} {self.unit}: a vocabulary of {suitable[0]:,}, because a larger one needs more text."
+        told = f"{side.texts:,} {self.unit}: a vocabulary of {suitable[0]:,}, because a larger one needs more text."
         return preset, {"tokeniser": {"vocabulary": suitable[0]}}, [told]
 
     def tokenisers(self, recipe: Recipe, around: Surroundings) -> Tokenisers:

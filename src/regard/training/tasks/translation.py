@@ -93,7 +93,8 @@ class Translating(Work):
         """The preset that was named, with a vocabulary that suits the corpus unless the tokeniser was chosen."""
         if checked.data.adapt or {"kind", "vocabulary"} & given.get("tokeniser", {}).keys():
             return preset, {}, []
-        suitable = suitable_vocabulary(_gathered(checked.data).pairs, checked.tokeniser.vocabulary)
+        text = _gathered(checked.data)
+        suitable = suitable_vocabulary(text.pairs, checked.tokeniser.vocabulary, text.statistics())
         if suitable is None:
             return preset, {}, []
         vocabulary, reason = suitable
