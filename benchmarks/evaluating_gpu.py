@@ -95,8 +95,9 @@ def random_model(folder: Path, data: Path, held_out: ReferenceSet, *, preset: st
 def evaluated(translator: Translator, held_out: ReferenceSet, search: SearchSettings | None) -> None:
     """One evaluation, and what it took."""
     clock, engine = Clock(), translator.engine
+    searching = "search_each" if hasattr(engine, "search_each") else "search"
     with (
-        patch.object(engine, "search", clock.timed("search", engine.search)),
+        patch.object(engine, searching, clock.timed("search", getattr(engine, searching))),
         patch.object(evaluation, "score", clock.timed("metrics", score)),
         patch.object(translator, "score", clock.timed("perplexity", translator.score)),
         patch.object(captured, "captured", clock.timed("capturing", captured.captured)),

@@ -3,6 +3,7 @@
 import gc
 import warnings
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -11,9 +12,10 @@ from torch import Tensor
 
 from baselines import model as baseline
 from regard.errors import RegardError
-from regard.search import Request, SearchSettings
+from regard.search import Request, Result, SearchSettings
 from regard.translation.engines import captured_board as captured
 from regard.translation.engines.captured_board import CapturedBoard
+from regard.translation.engines.engine import plain_requests
 from regard.translation.engines.ensemble import Ensemble
 from regard.translation.engines.torch import TorchEngine
 from regard.translation.garbage import no_garbage
@@ -55,6 +57,37 @@ def test_fixed_places_give_the_same_translations_call_after_call(engine: TorchEn
     prefixed = [Request(source_length=len(sentence), prefix=(5, 6)) for sentence in given[:3]]
     with_prefix = engine.search(given[:3], settings, requests=prefixed)
     assert all(result.hypotheses[0].ids[:2] == (5, 6) for result in with_prefix)
+
+
+@pytest.mark.parametrize("on_device", ["_on_a_cpu", "_on_a_gpu"])
+def test_work_is_done_for_a_sentence_while_others_are_still_searched(engine: TorchEngine, on_device: str) -> None:
+    engine._on_a_cpu = getattr(engine, on_device)  # type: ignore[method-assign]
+    settings, given = SearchSettings(max_length_offset=12, max_length_factor=0.2), sentences(40)
+    expected = engine.search(given, settings)
+    steps, seen = [0], list[int]()
+    move = engine.model.step
+
+    def step(tokens: Tensor, state: Any) -> Any:
+        steps[0] += 1
+        return move(tokens, state)
+
+    def work(number: int, result: Result) -> tuple[int, Any]:
+        seen.append(steps[0])
+        return number, result.hypotheses[0].ids
+
+    engine.model.step = step  # type: ignore[method-assign]
+    made = engine.search_each(given, settings, work, requests=plain_requests(given))
+    assert made == [(number, result.hypotheses[0].ids) for number, result in enumerate(expected)]
+    assert seen[0] < seen[-1] <= steps[0]
+
+
+def test_an_error_of_the_work_leaves_the_engine_free(engine: TorchEngine) -> None:
+    on_a_gpu(engine)
+    given, settings = sentences(5), SearchSettings(max_length_offset=5)
+    with pytest.raises(ZeroDivisionError):
+        engine.search_each(given, settings, lambda number, _: 1 // number, requests=plain_requests(given))
+    with ThreadPoolExecutor(1) as another_thread:
+        assert len(another_thread.submit(engine.search, given, settings).result(timeout=60)) == 5
 
 
 def test_python_looks_for_garbage_again_after_a_search_even_one_that_failed(engine: TorchEngine) -> None:

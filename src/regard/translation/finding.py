@@ -16,7 +16,7 @@ from regard.search import Hypothesis, Request, Result, SearchSettings
 from regard.text.placeholders import Placeholder
 from regard.tokens.tokeniser import Tokeniser
 from regard.translation.checks import Finding
-from regard.translation.engines.engine import Engine
+from regard.translation.engines.engine import Engine, search_each
 from regard.translation.glossary import says
 from regard.translation.translation import Alignment
 
@@ -88,8 +88,9 @@ class Finder:
         asked = [n for n, sentence in enumerate(sentences) if sentence.request is not None]
         found: dict[int, list[Found]] = {}
         if free:
-            results = self._engine.search([sentences[n].ids for n in free], settings)
-            found |= {n: self._found(sentences[n], result) for n, result in zip(free, results, strict=True)}
+            ids = [sentences[n].ids for n in free]
+            made = search_each(self._engine, ids, settings, lambda n, result: self._found(sentences[free[n]], result))
+            found |= zip(free, made, strict=True)
         if asked:
             all_there_are = _with_all_hypotheses(settings)
             results = self._constrained([sentences[n] for n in asked], all_there_are, again=settings == all_there_are)

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from itertools import starmap
 from pathlib import Path
 from threading import RLock
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 from zlib import crc32
 
 from regard.devices import Device
@@ -23,6 +24,11 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from regard.models.protocols import Model, Rows
+
+
+Made = TypeVar("Made")
+Work = Callable[[int, Result], Made]
+"""What is done with the number and the result of a sentence."""
 
 
 class Engine(Protocol):
@@ -38,6 +44,25 @@ class Engine(Protocol):
         `requests` say what is asked of each translation; left out, nothing is (`plain_requests`). An engine that cannot
         do all that settings and requests ask for leaves such sentences to the engine `torch`, which can.
         """
+
+
+def search_each(
+    engine: Engine,
+    sentences: Sequence[Sequence[int]],
+    settings: SearchSettings,
+    work: Work[Made],
+    *,
+    requests: Sequence[Request] | None = None,
+) -> list[Made]:
+    """What `work` makes of each sentence's number and result, in order.
+
+    An engine with a method of this name calls it as soon as a sentence is found, while it searches the others.
+    """
+    own: Callable[..., list[Made]] | None = getattr(engine, "search_each", None)
+    asked = plain_requests(sentences) if requests is None else requests
+    if own is not None:
+        return own(sentences, settings, work, requests=asked)
+    return list(starmap(work, enumerate(engine.search(sentences, settings, requests=asked))))
 
 
 def searches_at_once(engine: Engine) -> int:

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from copy import deepcopy
 from functools import partial
 from threading import RLock
-from typing import Any, NamedTuple
+from typing import Any, Generic, NamedTuple
 
 import torch
 
@@ -25,7 +25,7 @@ from regard.search import Board, Request, Result, Search, SearchSettings, Sessio
 from regard.search.length import limit
 from regard.tokens import Tokenisers
 from regard.translation.engines.captured_board import CapturedBoard
-from regard.translation.engines.engine import Decoding, EngineFile, Loaded, plain_requests
+from regard.translation.engines.engine import Decoding, EngineFile, Loaded, Made, Work, plain_requests
 from regard.translation.engines.ensemble import Ensemble, in_place
 from regard.translation.garbage import no_garbage
 
@@ -39,7 +39,13 @@ _GPU_SHORTEST = 32  # tokens that sources are padded to, or twice as many, or fo
 _GPU_SHARE = 1 / 8  # of the places is filled at a time
 _MOST_BENCHES = 4  # kept at a time; with a base model in float32 each takes about 9 GB
 
-Found = Iterator[tuple[int, Result]]
+
+class _Order(NamedTuple, Generic[Made]):
+    """Sentences with their ends, what is asked of each, and what is made of each number and result."""
+
+    sentences: Sequence[Sequence[int]]
+    requests: Sequence[Request]
+    work: Work[Made]
 
 
 class SessionKind(NamedTuple):
@@ -76,13 +82,25 @@ class TorchEngine:
     ) -> list[Result]:
         """What is found for each sentence, in order."""
         asked = plain_requests(sentences) if requests is None else requests
+        return self.search_each(sentences, settings, lambda _, result: result, requests=asked)
+
+    @torch.no_grad()
+    def search_each(
+        self,
+        sentences: Sequence[Sequence[int]],
+        settings: SearchSettings,
+        work: Work[Made],
+        *,
+        requests: Sequence[Request],
+    ) -> list[Made]:
+        """What `work` makes of each sentence's number and result, in order; it works while a GPU computes the next."""
         ended = [[*sentence, self.tokenisers.source.end] for sentence in sentences]
         begin, end = self.tokenisers.target.begin, self.tokenisers.target.end
         with self.lock:
             search = build(settings, begin=begin, end=end, device=self.device)
-            results = (self._on_a_gpu if self.device.type == "cuda" else self._on_a_cpu)(ended, asked, search)
-            found = dict(results)
-        return [found[number] for number in range(len(sentences))]
+            order = _Order(ended, requests, work)
+            made = dict((self._on_a_gpu if self.device.type == "cuda" else self._on_a_cpu)(order, search))
+        return [made[number] for number in range(len(sentences))]
 
     def kind_of_session(self, sentence: Sequence[int], settings: SearchSettings, request: Request) -> SessionKind:
         """Which sentences can be searched in one session: all of the same kind."""
@@ -110,12 +128,12 @@ class TorchEngine:
         self.benches.pop((kind.length, kind.settings), None)
         self._free_memory()
 
-    def _on_a_cpu(self, sentences: list[list[int]], requests: Sequence[Request], search: Search) -> Found:
+    def _on_a_cpu(self, order: _Order[Made], search: Search) -> Iterator[tuple[int, Made]]:
         """Groups of similar length, the longest first; in each, waiting sentences take the places of finished ones."""
         start = partial(self._started, search.width)
-        for numbers, places in _groups([len(sentence) for sentence in sentences], _CPU_TOKENS // search.width):
+        for numbers, places in _groups([len(sentence) for sentence in order.sentences], _CPU_TOKENS // search.width):
             board = StateBoard(self.model.step, start, device=self.device)
-            yield from _searched(Session(board, search, places=places), numbers, sentences, requests)
+            yield from _made(Session(board, search, places=places), numbers, order)
 
     def _started(self, width: int, sentences: Sequence[Sequence[int]]) -> Any:
         return self._start(width, rows_of([[sentence] for sentence in sentences]))
@@ -123,42 +141,37 @@ class TorchEngine:
     def _start(self, width: int, rows: Rows) -> Any:
         return self.model.start(self.model.encode(rows), width=width)
 
-    def _on_a_gpu(self, sentences: list[list[int]], requests: Sequence[Request], search: Search) -> Found:
+    def _on_a_gpu(self, order: _Order[Made], search: Search) -> Iterator[tuple[int, Made]]:
         """All sentences of one padded length after the other."""
         by_length: dict[int, list[int]] = {}
-        for number, sentence in enumerate(sentences):
+        for number, sentence in enumerate(order.sentences):
             by_length.setdefault(_padded(len(sentence)), []).append(number)
         for length, numbers in sorted(by_length.items()):
             try:
-                found = self._of_one_length(length, numbers, sentences, requests, search)
+                made = self._of_one_length(length, numbers, order, search)
             except torch.cuda.OutOfMemoryError:
-                found = None
-            if found is None:  # out here, since an error that is being handled keeps tensors alive
+                made = None
+            if made is None:  # out here, since an error that is being handled keeps tensors alive
                 search = self._after_freeing_memory(search)
                 try:
-                    found = self._of_one_length(length, numbers, sentences, requests, search)
+                    made = self._of_one_length(length, numbers, order, search)
                 except torch.cuda.OutOfMemoryError as error:
                     raise RegardError(
                         f"{self.device}: there is not enough memory to translate texts of {length} tokens.\n"
                         "  Close other programs that use this GPU, or use device = 'cpu'."
                     ) from error
-            yield from found
+            yield from made
 
     def _of_one_length(
-        self,
-        length: int,
-        numbers: Sequence[int],
-        sentences: Sequence[Sequence[int]],
-        requests: Sequence[Request],
-        search: Search,
-    ) -> list[tuple[int, Result]]:
-        """The results of sentences that are padded to the same length, as they are found."""
-        plain = all(requests[number].is_plain for number in numbers)
+        self, length: int, numbers: Sequence[int], order: _Order[Made], search: Search
+    ) -> list[tuple[int, Made]]:
+        """What is made of sentences that are padded to the same length, as they are found."""
+        plain = all(order.requests[number].is_plain for number in numbers)
         bench = self._bench(length, search, plain=plain)
         session = Session(bench.board, bench.search, places=bench.places, free=_GPU_SHARE, fixed=True, room=bench.room)
         try:
             with no_garbage():
-                return list(_searched(session, numbers, sentences, requests))
+                return list(_made(session, numbers, order))
         except BaseException:  # sentences are left in the places
             self.benches.pop((length, search.settings), None)
             raise
@@ -218,13 +231,12 @@ class _Bench(NamedTuple):
     board: Board
 
 
-def _searched(
-    session: Session, numbers: Sequence[int], sentences: Sequence[Sequence[int]], requests: Sequence[Request]
-) -> Found:
-    """The results of the sentences with these numbers, as they are found."""
+def _made(session: Session, numbers: Sequence[int], order: _Order[Made]) -> Iterator[tuple[int, Made]]:
+    """What is made of the sentences with these numbers, as they are found."""
     for number in numbers:
-        session.submit(number, sentences[number], requests[number])
-    return session.results()
+        session.submit(number, order.sentences[number], order.requests[number])
+    for number, result in session.results():
+        yield number, order.work(number, result)
 
 
 def _groups(lengths: Sequence[int], tokens: int) -> Iterator[tuple[list[int], int]]:
