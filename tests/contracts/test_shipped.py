@@ -4,7 +4,6 @@ import gzip
 import importlib.util
 import json
 import lzma
-import math
 import random
 import re
 import sys
@@ -254,19 +253,13 @@ def test_what_is_shipped_is_small_and_says_what_it_is_made_of() -> None:
 
 
 @pytest.mark.parametrize(("name", "least"), [("en-de", 21.0), ("de-en", 25.0)])
-def test_the_scores_of_the_shipped_models_are_reproduced(
-    name: str, least: float, data: Path, tmp_path: Path, recipe_script: ModuleType
-) -> None:
+def test_the_scores_of_the_shipped_models_are_reproduced(name: str, least: float, data: Path) -> None:
+    """On 2,092 sentences: last bits depend on the processor, and in int8 move the score of 300 by 0.2."""
     scores = modelfolder.load(name).description.scores
     assert scores["newstest2013"]["bleu"] >= least
-    corpus_script = importlib.import_module("corpus_en_de")
-    shortest = min(recipe_script.SOURCES, key=lambda source: source.test or math.inf)
-    pairs = list(corpus_script.pairs(shortest, data))
-    held_out = corpus_script.held_out(pairs, test=shortest.test, valid=shortest.valid).test
-    test = tmp_path / "test.en-de.tsv"
-    test.write_text("".join(f"{english}\t{german}\n" for english, german in held_out), encoding="utf-8")
+    test = data / "tatoeba" / "en-de.test.tsv.gz"
     code, found = run("evaluate", name, "--test", str(test), "--json", "--device", "cpu")
     assert code == 0, found
     again = {score["metric"]: score["value"] for score in json.loads(found)["scores"]}
-    assert again["bleu"] == pytest.approx(scores[shortest.name]["bleu"], abs=0.1)
-    assert again["chrf"] == pytest.approx(scores[shortest.name]["chrf"], abs=0.1)
+    assert again["bleu"] == pytest.approx(scores["tatoeba"]["bleu"], abs=0.1)
+    assert again["chrf"] == pytest.approx(scores["tatoeba"]["chrf"], abs=0.1)

@@ -12,7 +12,7 @@ import regard
 from regard import SearchSettings, Translator
 from regard.search import Hypothesis, Request, Result
 from regard.serve.batching import Sharing
-from regard.serve.calls import Call, Cancelled, Item, Job, Turns, working_for
+from regard.serve.calls import Call, Cancelled, Item, Job, Queues, Turns, working_for
 from regard.serve.lanes import WindowLane
 from regard.translation.engines.engine import plain_requests
 from trained import sentence, translation
@@ -101,6 +101,18 @@ def test_calls_that_are_over_leave_and_those_that_do_not_fit_keep_their_turn() -
     assert len(turns) == 1
 
 
+def test_kinds_wait_apart_and_one_that_is_taken_up_is_gone() -> None:
+    first, second = Call(2), Call(1)
+    queues = Queues(lambda item: len(item.ids) > 2)
+    queues.put(_items(first, [[1], [1] * 9]))
+    queues.put(_items(second, [[1]]))
+    assert queues.kinds == [False, True]
+    assert len(queues) == 3
+    assert [item.call for item in queues.take(False, 5, lambda _: True)] == [first, second]
+    assert queues.kinds == [True]
+    assert queues.take(False, 5, lambda _: True) == []
+
+
 def test_a_window_has_sentences_of_similar_length_and_a_short_one_does_not_wait_for_a_long_one() -> None:
     begun, allowed, order = threading.Event(), threading.Event(), list[int]()
 
@@ -163,6 +175,23 @@ def test_an_error_of_a_search_reaches_the_request_and_the_next_one_is_answered(t
     with pytest.raises(MemoryError):
         translator.translate("alto")
     translator.model.step = step  # type: ignore[method-assign]
+    assert translator.translate("alto").text == translation("alto")
+
+
+def test_a_session_that_cannot_be_opened_fails_its_requests_and_the_next_one_is_answered(trained_folder: Path) -> None:
+    sharing = Sharing("torch", workers=1, seen=lambda *_: None)
+    translator = Translator(trained_folder, device="cpu", engine=sharing)
+    assert sharing.engine is not None
+    engine = sharing.engine._lane._engine  # type: ignore[attr-defined]
+    opens = engine.open_session
+
+    def broken(_: object) -> None:
+        raise MemoryError("no memory")
+
+    engine.open_session = broken
+    with pytest.raises(MemoryError):
+        translator.translate("alto")
+    engine.open_session = opens
     assert translator.translate("alto").text == translation("alto")
 
 

@@ -7,11 +7,12 @@ is the request itself: when its client goes away, its calls end at once.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from threading import Event, Lock
+from typing import Generic, TypeVar
 
 from regard.search import Request, Result, SearchSettings
 
@@ -142,10 +143,6 @@ class Turns:
     def __bool__(self) -> bool:
         return bool(self._turns)
 
-    def heads(self) -> list[Item]:
-        """The next item of each call."""
-        return [self._items[call][0] for call in self._turns]
-
     def put(self, items: Sequence[Item]) -> None:
         """More items, the longest of a call first."""
         for item in sorted(items, key=lambda item: -len(item.ids)):
@@ -172,4 +169,42 @@ class Turns:
                 else:
                     del self._items[call]
         self._turns.extendleft(reversed(skipped))
+        return taken
+
+
+K = TypeVar("K", bound=Hashable)
+
+
+class Queues(Generic[K]):
+    """Items that wait, those of each kind in a queue of their own."""
+
+    def __init__(self, kind: Callable[[Item], K]) -> None:
+        self._kind = kind
+        self._queues: dict[K, Turns] = {}
+
+    def __len__(self) -> int:
+        return sum(map(len, self._queues.values()))
+
+    def __bool__(self) -> bool:
+        return bool(self._queues)
+
+    @property
+    def kinds(self) -> list[K]:
+        """The kinds of which items wait."""
+        return list(self._queues)
+
+    def put(self, items: Sequence[Item]) -> None:
+        """More items, the longest of a call first."""
+        alike: dict[K, list[Item]] = {}
+        for item in items:
+            alike.setdefault(self._kind(item), []).append(item)
+        for kind, some in alike.items():
+            self._queues.setdefault(kind, Turns()).put(some)
+
+    def take(self, kind: K, most: int, fits: Fits) -> list[Item]:
+        """At most so many items of a kind that fit."""
+        queue = self._queues.get(kind)
+        taken = queue.take(most, fits) if queue else []
+        if not queue:
+            self._queues.pop(kind, None)
         return taken

@@ -8,7 +8,9 @@ itself.
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from threading import Condition, Thread
 from typing import Generic, NamedTuple, Protocol, TypeVar
 
@@ -16,7 +18,7 @@ import torch
 
 from regard.errors import RegardError
 from regard.search import Result, SearchSettings, Session
-from regard.serve.calls import Item, Turns
+from regard.serve.calls import Call, Item, Queues
 from regard.serve.windows import Windows
 from regard.translation.engines.ctranslate2 import CTranslate2Engine
 from regard.translation.engines.engine import Engine
@@ -101,14 +103,42 @@ class _Threads(Generic[Q]):
         self._wanted.remove(count)
 
 
+@dataclass
+class _Open:
+    """A session, and the sentences that are in it."""
+
+    session: Session
+    items: dict[int, Item] = field(default_factory=dict)  # by their keys in the session
+    calls: Counter[Call] = field(default_factory=Counter)  # how many of the sentences each has
+
+    def put(self, key: int, item: Item, *, end: int) -> None:
+        """One more."""
+        self.items[key] = item
+        self.calls[item.call] += 1
+        self.session.submit(key, [*item.ids, end], item.request)
+
+    def leave(self, key: int) -> Item:
+        """One less."""
+        item = self.items.pop(key)
+        self.calls[item.call] -= 1
+        if not self.calls[item.call]:
+            del self.calls[item.call]
+        return item
+
+    def cancelled(self) -> list[int]:
+        """The keys of sentences whose results are no longer of use."""
+        if not any(call.is_over for call in self.calls):
+            return []
+        return [key for key, item in self.items.items() if item.call.is_over]
+
+
 class SessionLane:
     """A thread that moves all sentences one token on at a time, in as many sessions as there are kinds of them."""
 
     def __init__(self, engine: TorchEngine, seen: Seen) -> None:
         self._engine, self._seen = engine, seen
-        self._threads = _Threads(self._run, 1, Turns())
-        self._sessions: dict[SessionKind, Session] = {}
-        self._running: dict[int, tuple[SessionKind, Item]] = {}
+        self._threads = _Threads(self._run, 1, Queues(self._kind))
+        self._sessions: dict[SessionKind, _Open] = {}
         self._tokens = self._last_key = 0
         self.put, self.close = self._threads.put, self._threads.close
 
@@ -119,77 +149,81 @@ class SessionLane:
 
     def _run(self) -> None:
         while self._go_on():
-            for kind in list(self._sessions):
+            for kind, opened in list(self._sessions.items()):
                 try:
                     with self._engine.lock, torch.no_grad():
-                        self._admit(kind)
-                        self._step(kind)
+                        self._admit(kind, opened)
+                        self._step(kind, opened)
                 except Exception as error:  # noqa: BLE001 it goes to the requests whose sentences these are
                     self._fail(kind, error)
 
     def _go_on(self) -> bool:
         """Opens sessions for what waits; waits where there is nothing at all."""
         with self._threads.changed:
-            if not self._running and not self._threads.wait():
+            if not self._sessions and not self._threads.wait():
                 return False
-            kinds = {self._kind(item) for item in self._threads.queue.heads()}
-        for kind in kinds - set(self._sessions):
-            with self._engine.lock:
-                self._sessions[kind] = self._engine.open_session(kind)
+            new = [kind for kind in self._threads.queue.kinds if kind not in self._sessions]
+        for kind in new:
+            self._open(kind)
         return True
+
+    def _open(self, kind: SessionKind) -> None:
+        """A session of this kind; where there is none to be had, those that wait for it are told why."""
+        try:
+            with self._engine.lock:
+                self._sessions[kind] = _Open(self._engine.open_session(kind))
+        except Exception as error:  # noqa: BLE001 it goes to the requests whose sentences these are
+            with self._threads.changed:
+                items = self._threads.queue.take(kind, len(self._threads.queue), lambda _: True)
+            for item in items:
+                item.call.fail(_told(error))
 
     def _kind(self, item: Item) -> SessionKind:
         return self._engine.kind_of_session(item.ids, item.settings, item.request)
 
-    def _admit(self, kind: SessionKind) -> None:
-        session = self._sessions[kind]
-        for key, (own, item) in list(self._running.items()):
-            if own == kind and item.call.is_over:
-                session.cancel(key)
-                self._leave(key)
-        room = session.vacancies
+    def _admit(self, kind: SessionKind, opened: _Open) -> None:
+        for key in opened.cancelled():
+            opened.session.cancel(key)
+            self._leave(opened, key)
+        room = opened.session.vacancies
+        if room <= 0:
+            return
         with self._threads.changed:
-            items = self._threads.queue.take(room, lambda item: self._kind(item) == kind and self._fits(item))
+            items = self._threads.queue.take(kind, room, lambda item: kind.length > 0 or self._fits(item))
         for item in items:
             self._last_key += 1
-            self._running[self._last_key] = kind, item
             self._tokens += len(item.ids) + 1
-            session.submit(self._last_key, [*item.ids, self._engine.tokenisers.source.end], item.request)
+            opened.put(self._last_key, item, end=self._engine.tokenisers.source.end)
 
     def _fits(self, item: Item) -> bool:
         """Whether there is memory for it; sessions with fixed places have theirs already."""
-        fixed = self._kind(item).length > 0
-        return not self._running or fixed or self._tokens + len(item.ids) < _MOST_TOKENS
+        return not self._tokens or self._tokens + len(item.ids) < _MOST_TOKENS
 
-    def _step(self, kind: SessionKind) -> None:
-        session = self._sessions[kind]
-        if session.is_idle:
+    def _step(self, kind: SessionKind, opened: _Open) -> None:
+        if opened.session.is_idle:
             del self._sessions[kind]
             return
-        together = sum(own == kind for own, _ in self._running.values())
-        found = session.step()
+        together = len(opened.items)
+        found = opened.session.step()
         if found:
             self._seen(together, sum(len(result.hypotheses[0].ids) + 1 for _, result in found))
         for key, result in found:
-            item = self._leave(key)
-            if item is not None:
-                item.call.put(item.number, result)
+            assert isinstance(key, int)
+            item = self._leave(opened, key)
+            item.call.put(item.number, result)
 
-    def _leave(self, key: object) -> Item | None:
-        assert isinstance(key, int)
-        _, item = self._running.pop(key, (None, None))
-        self._tokens -= len(item.ids) + 1 if item else 0
+    def _leave(self, opened: _Open, key: int) -> Item:
+        item = opened.leave(key)
+        self._tokens -= len(item.ids) + 1
         return item
 
     def _fail(self, kind: SessionKind, error: Exception) -> None:
         """The sentences of a session that broke; a request that has one of them ends with the error."""
-        self._sessions.pop(kind, None)
+        opened = self._sessions.pop(kind)
         with self._engine.lock:
             self._engine.forget_session(kind)
-        for key in [key for key, (own, _) in self._running.items() if own == kind]:
-            item = self._leave(key)
-            if item is not None:
-                item.call.fail(_told(error))
+        for key in list(opened.items):
+            self._leave(opened, key).call.fail(_told(error))
 
 
 def _told(error: Exception) -> Exception:
