@@ -15,7 +15,6 @@ from regard.errors import RegardError
 from regard.search import Request, Result, SearchSettings
 from regard.translation.engines import captured_board as captured
 from regard.translation.engines.captured_board import CapturedBoard
-from regard.translation.engines.engine import plain_requests
 from regard.translation.engines.ensemble import Ensemble
 from regard.translation.engines.torch import TorchEngine
 from regard.translation.garbage import no_garbage
@@ -76,7 +75,7 @@ def test_work_is_done_for_a_sentence_while_others_are_still_searched(engine: Tor
         return number, result.hypotheses[0].ids
 
     engine.model.step = step  # type: ignore[method-assign]
-    made = engine.search_each(given, settings, work, requests=plain_requests(given))
+    made = engine.search_each(given, settings, work)
     assert made == [(number, result.hypotheses[0].ids) for number, result in enumerate(expected)]
     assert seen[0] < seen[-1] <= steps[0]
 
@@ -85,7 +84,7 @@ def test_an_error_of_the_work_leaves_the_engine_free(engine: TorchEngine) -> Non
     on_a_gpu(engine)
     given, settings = sentences(5), SearchSettings(max_length_offset=5)
     with pytest.raises(ZeroDivisionError):
-        engine.search_each(given, settings, lambda number, _: 1 // number, requests=plain_requests(given))
+        engine.search_each(given, settings, lambda number, _: 1 // number)
     with ThreadPoolExecutor(1) as another_thread:
         assert len(another_thread.submit(engine.search, given, settings).result(timeout=60)) == 5
 

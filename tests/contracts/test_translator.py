@@ -215,13 +215,13 @@ def test_texts_that_are_all_given_at_once_are_searched_at_once(
     trained_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     translator = regard.load(trained_folder, device="cpu", engine="torch")
-    search, sizes = translator.engine.search, list[int]()
+    search_each, sizes = translator.engine.search_each, list[int]()  # type: ignore[attr-defined]
 
-    def noted(sentences: Sequence[Sequence[int]], *arguments: Any, **named: Any) -> list[Result]:
-        sizes.append(len(sentences))
-        return search(sentences[:1], *arguments, **named) * len(sentences)  # the others would take their time
+    def noted(sentences: Sequence[Sequence[int]], *arguments: Any, **named: Any) -> list[Any]:
+        sizes.append(len(sentences))  # one is searched: the others would take their time
+        return search_each(sentences[:1], *arguments, **named) * len(sentences)
 
-    monkeypatch.setattr(translator.engine, "search", noted)
+    monkeypatch.setattr(translator.engine, "search_each", noted)
     assert len(translator.translate(["alto"] * 5000)) == 5000
     assert sizes == [5000]
     assert len(list(translator.stream(["alto"] * 5000))) == 5000

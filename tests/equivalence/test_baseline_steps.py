@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from baselines import MODELS, model
 from regard.search import SearchSettings, build
 from regard.translation.engines.engine import plain_requests
-from regard.translation.engines.torch import TorchEngine
+from regard.translation.engines.torch import TorchEngine, _Order
 from small import BEGIN, END, padded, pairs
 
 LENGTH = 12
@@ -120,7 +120,7 @@ def test_searching_in_places_that_are_filled_again_finds_what_is_found_alone(nam
     settings = SearchSettings(beam_size=2, max_length=7)
     search = build(settings, begin=BEGIN, end=END)
     ended = [[*sentence, END] for sentence in sentences]
-    together = dict(engine._on_a_gpu(ended, plain_requests(sentences), search))
+    together = dict(engine._on_a_gpu(_Order(ended, plain_requests(sentences), lambda _, result: result), search))
     for number, sentence in enumerate(sentences):
         (alone,) = engine.search([sentence], settings)
         assert together[number].hypotheses[0].ids == alone.hypotheses[0].ids

@@ -16,7 +16,7 @@ from regard.translation.engines.engine import plain_requests
 from trained import sentence
 
 
-def test_each_call_in_turn_opens_a_window_so_a_short_one_comes_before_the_rest_of_a_long_one() -> None:
+def test_a_call_that_had_a_window_comes_behind_others_so_a_short_one_comes_before_the_rest_of_a_long_one() -> None:
     windows, long, short = Windows(equal=False), Call(99), Call(1)
     windows.put(_items(long, [40] * 99))
     windows.put(_items(short, [3]))
@@ -46,6 +46,35 @@ def test_windows_of_equal_length_hold_nothing_else() -> None:
         taken += _lengths(window)
     assert sorted(taken) == sorted(lengths)
     assert not windows
+
+
+def test_the_length_that_most_calls_wait_for_comes_first_and_the_others_follow() -> None:
+    times = iter([*range(6), 100, 101, 102])
+    windows = Windows(equal=True, clock=lambda: next(times))
+    for length in (9, 4, 6, 4, 4, 6):
+        windows.put(_items(Call(1), [length]))
+    assert [_lengths(windows.take(workers=1)) for _ in range(3)] == [[4, 4, 4], [6, 6], [9]]
+
+
+def test_a_lonely_length_is_not_put_off_for_ever_by_those_that_keep_coming() -> None:
+    windows, lonely = Windows(equal=True), Call(1)
+    windows.put(_items(lonely, [9]))
+    for _ in range(1000):
+        windows.put(_items(Call(1), [4]))
+        windows.put(_items(Call(1), [4]))
+        if lonely in {item.call for item in windows.take(workers=1)}:
+            break
+    else:
+        pytest.fail("it was never searched")
+
+
+def test_where_a_window_is_full_those_that_waited_longest_are_in_it() -> None:
+    windows, calls = Windows(equal=True), [Call(9) for _ in range(40)]
+    for call in calls:
+        windows.put(_items(call, [4] * 9))
+    first, second = ({item.call for item in windows.take(workers=1)} for _ in range(2))
+    assert first == set(calls[:32])
+    assert set(calls[32:]) < second
 
 
 def test_workers_share_what_waits() -> None:

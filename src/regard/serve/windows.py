@@ -9,8 +9,9 @@ depend on its company.
 
 from __future__ import annotations
 
+import time
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from math import ceil
 from typing import NamedTuple
 
@@ -31,16 +32,17 @@ class _Kind(NamedTuple):
 
 
 class Windows:
-    """Items that wait. Each call in turn opens a window, so a long call does not keep a short one waiting.
+    """Items that wait. The next window is the one for whose sentences calls have waited longest, all together.
 
-    Not for several threads at once: the owner holds a lock.
+    So windows are large, nobody waits for ever, and a call that has just had a window comes behind the others: a long
+    call does not keep a short one waiting. Not for several threads at once: the owner holds a lock.
     """
 
-    def __init__(self, *, equal: bool) -> None:
-        self._equal = equal  # whether all sources of a window have the same length
-        self._turns: deque[Call] = deque()
+    def __init__(self, *, equal: bool, clock: Callable[[], float] = time.monotonic) -> None:
+        self._equal, self._clock = equal, clock  # `equal`: whether all sources of a window have the same length
+        self._since: dict[Call, float] = {}  # when a call came, or had its last sentence in a window
         self._items: dict[Call, dict[_Kind, deque[Item]]] = {}  # of each call, the longest first
-        self._calls: dict[_Kind, dict[Call, None]] = {}  # those that have items of a kind, in the order they came
+        self._calls: dict[_Kind, dict[Call, None]] = {}  # those that have items of a kind
 
     def __len__(self) -> int:
         return sum(len(items) for call, kinds in self._items.items() if not call.is_over for items in kinds.values())
@@ -50,43 +52,44 @@ class Windows:
 
     def put(self, items: Sequence[Item]) -> None:
         """More items."""
+        now = self._clock()
         for item in sorted(items, key=lambda item: -len(item.ids)):
-            if item.call not in self._items:
-                self._turns.append(item.call)
-                self._items[item.call] = {}
+            self._since.setdefault(item.call, now)
             kind = _Kind(len(item.ids) + 1, item.settings)
-            self._items[item.call].setdefault(kind, deque()).append(item)
+            self._items.setdefault(item.call, {}).setdefault(kind, deque()).append(item)
             self._calls.setdefault(kind, {})[item.call] = None
 
     def take(self, *, workers: int) -> list[Item]:
-        """The next window: it begins with the sentence whose turn it is, and the workers share what waits."""
-        share = ceil(self._tokens() / workers)
-        call = self._next()
-        if call is None:
+        """The next window; the workers share what waits."""
+        for call in [call for call in self._items if call.is_over]:
+            self._drop(call)
+        if not self._items:
             return []
-        first = next(iter(self._items[call]))
-        window, longest, tokens = [self._pop(call, first)], first.length, first.length
-        if call in self._items:
-            self._turns.append(call)
+        now, share = self._clock(), ceil(self._tokens() / workers)
+        first = self._most_waited_for(now)
+        window: list[Item] = []
+        longest = tokens = 0
         for kind in self._alike(first):
             padded, items = max(longest, kind.length), self._in_turn(kind)
-            while _has_room(len(window), tokens, padded, share) and (item := next(items, None)):
+            while (not window or _has_room(len(window), tokens, padded, share)) and (item := next(items, None)):
                 window.append(item)
                 longest, tokens = padded, tokens + kind.length
+        for call in {item.call for item in window} & self._since.keys():
+            self._since[call] = now
         return window
+
+    def _most_waited_for(self, now: float) -> _Kind:
+        """The kind whose window would end the most waiting."""
+
+        def waited(kind: _Kind) -> float:
+            calls = {call for other in self._alike(kind) for call in self._calls[other]}
+            return sum(now - self._since[call] for call in calls)
+
+        return max(self._calls, key=waited)
 
     def _tokens(self) -> int:
         """Of all sources that wait."""
         return sum(kind.length * len(items) for kinds in self._items.values() for kind, items in kinds.items())
-
-    def _next(self) -> Call | None:
-        """The call whose turn it is; those that are over go."""
-        while self._turns:
-            call = self._turns.popleft()
-            if not call.is_over and call in self._items:
-                return call
-            self._drop(call)
-        return None
 
     def _alike(self, first: _Kind) -> list[_Kind]:
         """The kinds that may join a window, the nearest lengths first."""
@@ -100,7 +103,7 @@ class Windows:
     def _in_turn(self, kind: _Kind) -> Iterator[Item]:
         """The items of a kind, one of each call at a time; an item has left the queue when it is given."""
         while kind in self._calls:
-            for call in list(self._calls[kind]):
+            for call in sorted(self._calls[kind], key=self._since.__getitem__):
                 if call.is_over:
                     self._drop(call)
                 else:
@@ -113,10 +116,11 @@ class Windows:
             del self._items[call][kind]
             self._forget(call, kind)
             if not self._items[call]:
-                del self._items[call]
+                del self._items[call], self._since[call]
         return item
 
     def _drop(self, call: Call) -> None:
+        self._since.pop(call, None)
         for kind in self._items.pop(call, {}):
             self._forget(call, kind)
 

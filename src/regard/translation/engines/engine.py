@@ -47,22 +47,16 @@ class Engine(Protocol):
 
 
 def search_each(
-    engine: Engine,
-    sentences: Sequence[Sequence[int]],
-    settings: SearchSettings,
-    work: Work[Made],
-    *,
-    requests: Sequence[Request] | None = None,
+    engine: Engine, sentences: Sequence[Sequence[int]], settings: SearchSettings, work: Work[Made]
 ) -> list[Made]:
     """What `work` makes of each sentence's number and result, in order.
 
     An engine with a method of this name calls it as soon as a sentence is found, while it searches the others.
     """
     own: Callable[..., list[Made]] | None = getattr(engine, "search_each", None)
-    asked = plain_requests(sentences) if requests is None else requests
     if own is not None:
-        return own(sentences, settings, work, requests=asked)
-    return list(starmap(work, enumerate(engine.search(sentences, settings, requests=asked))))
+        return own(sentences, settings, work)
+    return list(starmap(work, enumerate(engine.search(sentences, settings))))
 
 
 def searches_at_once(engine: Engine) -> int:

@@ -81,8 +81,7 @@ class TorchEngine:
         self, sentences: Sequence[Sequence[int]], settings: SearchSettings, *, requests: Sequence[Request] | None = None
     ) -> list[Result]:
         """What is found for each sentence, in order."""
-        asked = plain_requests(sentences) if requests is None else requests
-        return self.search_each(sentences, settings, lambda _, result: result, requests=asked)
+        return self.search_each(sentences, settings, lambda _, result: result, requests=requests)
 
     @torch.no_grad()
     def search_each(
@@ -91,14 +90,15 @@ class TorchEngine:
         settings: SearchSettings,
         work: Work[Made],
         *,
-        requests: Sequence[Request],
+        requests: Sequence[Request] | None = None,
     ) -> list[Made]:
         """What `work` makes of each sentence's number and result, in order; it works while a GPU computes the next."""
+        asked = plain_requests(sentences) if requests is None else requests
         ended = [[*sentence, self.tokenisers.source.end] for sentence in sentences]
         begin, end = self.tokenisers.target.begin, self.tokenisers.target.end
         with self.lock:
             search = build(settings, begin=begin, end=end, device=self.device)
-            order = _Order(ended, requests, work)
+            order = _Order(ended, asked, work)
             made = dict((self._on_a_gpu if self.device.type == "cuda" else self._on_a_cpu)(order, search))
         return [made[number] for number in range(len(sentences))]
 
