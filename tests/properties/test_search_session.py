@@ -30,7 +30,9 @@ def test_requests_that_enter_and_leave_a_session_at_any_time_find_what_they_find
             cancelled.add(gone := random.randrange(8))
             session.cancel(gone)
             waiting = [n for n in waiting if n != gone]
-        found |= dict(session.step())
+        new = dict(session.step())
+        assert not cancelled & new.keys()
+        found |= new
     assert set(found) | cancelled == set(range(8))
     for n, result in found.items():
         assert result == run(model, [requests[n]], search_of(**kind, max_length_offset=6), [n])[0]

@@ -18,6 +18,7 @@ from torch import Tensor
 from regard.search.request import Request, Result
 from regard.search.search import Search
 
+_NOBODY = object()  # instead of the key of a result that nobody waits for
 FREE = 1 / 8  # this share of the places is free before newcomers enter, or the others close ranks
 
 
@@ -107,6 +108,19 @@ class _Waiting(NamedTuple):
     request: Request
 
 
+class _Left(NamedTuple):
+    """Sentences that have left the search together: their keys, and their results, which are made when asked for."""
+
+    keys: deque[Hashable]
+    results: Iterator[Result]
+
+    def forget(self, key: Hashable) -> None:
+        """Nobody waits for the result of this one."""
+        for number, other in enumerate(self.keys):
+            if other == key:
+                self.keys[number] = _NOBODY
+
+
 class Session:
     """Sentences on a board, at most `places` at a time, each known by a key of the caller's choice.
 
@@ -132,7 +146,7 @@ class Session:
         search.reserve(places if fixed else 0, room=room)
         self._keys: list[Hashable] = [None] * len(search.sentences)  # of the sentence in each place
         self._waiting: deque[_Waiting] = deque()
-        self._left: deque[Iterator[tuple[Hashable, Result]]] = deque()
+        self._left: deque[_Left] = deque()
         self._group = max(1, int(places * free)) if fixed else places
 
     def submit(self, key: Hashable, source: Any, request: Request) -> None:
@@ -142,9 +156,11 @@ class Session:
         self._waiting.append(_Waiting(key, source, request))
 
     def cancel(self, key: Hashable) -> None:
-        """Drops a request, waiting or running; its place is free at once, and it has no result."""
+        """Drops a request, waiting or running; its place is free at once. No result of it is given any more."""
         self._waiting = deque(item for item in self._waiting if item.key != key)
         self._search.release([place for place in self._search.busy if self._keys[place] == key])
+        for left in self._left:
+            left.forget(key)
 
     def running(self) -> list[tuple[int, Any]]:
         """The place and the key of every request that is being searched."""
@@ -169,7 +185,7 @@ class Session:
         made = list(self._made(self._group))
         gone = self._search.dismiss()
         if gone.sentences:
-            self._left.append(zip([self._keys[place] for place in gone.sentences], gone.results(), strict=True))
+            self._left.append(_Left(deque(self._keys[place] for place in gone.sentences), gone.results()))
         return made
 
     def results(self) -> Iterator[tuple[Any, Result]]:
@@ -214,11 +230,14 @@ class Session:
     def _made(self, count: int) -> Iterator[tuple[Hashable, Result]]:
         """At most so many of the results of those that have left, which are only made here."""
         while self._left and count:
-            some = list(islice(self._left[0], count))
+            keys, results = self._left[0]
+            some = list(islice(results, count))
             count -= len(some)
             if count:
                 self._left.popleft()
-            yield from some
+            for result in some:
+                if (key := keys.popleft()) is not _NOBODY:
+                    yield key, result
 
 
 def decode(step: Step[StateT], state: StateT, requests: Sequence[Request], search: Search) -> list[Result]:
