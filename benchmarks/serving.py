@@ -5,7 +5,9 @@
     python benchmarks/serving.py beside --texts FILE --libretranslate VENV/bin/python [--engine ctranslate2]
         arrays of 40, and 32 clients with single sentences, in alternating rounds
     python benchmarks/serving.py arrays --texts FILE --model FOLDER --device cuda
-        sentences/s in arrays of 32
+    python benchmarks/serving.py arrays --model random-base --device cuda
+        sentences/s in arrays of 32, of a model or of the paper's base model with random weights, whose translations
+        have 24 words (translating_parts/counting.py)
     python benchmarks/serving.py company --texts FILE
         how many translations of CTranslate2 depend on the other sentences of a window
 
@@ -27,6 +29,7 @@ from statistics import median
 from serving_parts.company import compare_company
 from serving_parts.libretranslate_peer import start_libretranslate
 from serving_parts.load import Load, Measured, free_port, wait_for
+from translating_parts.counting import random_model
 
 _CLIENTS = (1, 8, 64, 256)
 _ARRAY, _SINGLE_CLIENTS = 40, 32
@@ -34,7 +37,16 @@ _ARRAY, _SINGLE_CLIENTS = 40, 32
 
 def main() -> None:
     options = _options()
-    texts = _texts(options)
+    if options.model == "random-base":
+        with tempfile.TemporaryDirectory() as folder:
+            texts = random_model(Path(folder))[: options.sentences]
+            options.model, options.source, options.target = folder, "xx", "yy"
+            _measure(options, texts)
+    else:
+        _measure(options, _texts(options))
+
+
+def _measure(options: argparse.Namespace, texts: list[str]) -> None:
     if options.what == "beside":
         _beside(options, texts)
     elif options.what == "arrays":
@@ -149,7 +161,7 @@ def _texts(options: argparse.Namespace) -> list[str]:
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("what", choices=["alone", "beside", "arrays", "company"])
-    parser.add_argument("--texts", type=Path, required=True, help="sentences, one a line")
+    parser.add_argument("--texts", type=Path, help="sentences, one a line")
     parser.add_argument("--sentences", type=int, default=2000)
     parser.add_argument("--model", default="en-de")
     parser.add_argument("--source", default="en")
@@ -162,7 +174,10 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--clients", type=int, action="append")
     parser.add_argument("--libretranslate", type=Path, help="the Python of an environment with LibreTranslate")
     parser.add_argument("--folder", type=Path, help="where its packages are kept")
-    return parser.parse_args()
+    options = parser.parse_args()
+    if options.texts is None and options.model != "random-base":
+        parser.error("--texts: a file with sentences is needed for this model")
+    return options
 
 
 if __name__ == "__main__":

@@ -23,7 +23,6 @@ import time
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from random import Random
 from typing import Any
 
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
@@ -37,52 +36,16 @@ from transformers import MarianConfig, MarianMTModel
 from regard import modelfolder, shipped
 from regard.exchange.ctranslate2 import convert
 from regard.exchange.ctranslate2_runtime import tokens
-from regard.models.transformer import MultiHeadAttention, Transformer, TransformerSettings
+from regard.models.transformer import MultiHeadAttention, Transformer
 from regard.search import SearchSettings
-from regard.tokens import TokeniserSettings, train
 from regard.translation.translator import Translator
+from translating_parts.counting import random_model
 
 DATA = Path(os.environ.get("REGARD_DATA", Path(__file__).parents[2] / "shared" / "data"))
-BEAM, LENGTH, VOCABULARY = 4, 24, 8_000
+BEAM = 4
 HF_BATCH = 32
 CT2_BATCH, CT2_TOKENS = 32, 192
 Program = Callable[[list[str]], list[str]]
-
-
-def counting(model: Transformer) -> None:
-    """Lets dimension 0 of the decoder's states say whether a sentence is to end, and the end listen to it alone."""
-    with torch.no_grad():
-        for layer in model.decoder.layers:
-            for linear in (layer.self_attention.output, layer.source_attention.output, layer.feed_forward.outer):
-                linear.weight[0], linear.bias[0] = 0.0, 0.0
-            residuals = (layer.self_attention_residual, layer.source_attention_residual, layer.feed_forward_residual)
-            for residual in residuals:
-                residual.norm.weight[0] = 1.4  # what is added beside it makes it smaller
-        model.target_embedding.weight[:, 0] = 0.0
-        model.target_embedding.weight[1] = 0.0
-        model.target_embedding.weight[1, 0] = 40.0
-        model.target_positions.weight[: LENGTH - 1, 0] = -10.0
-        model.target_positions.weight[LENGTH - 1 :, 0] = 10.0
-
-
-def random_model(folder: Path) -> list[str]:
-    """Writes a model folder of base size, and gives sentences of its vocabulary."""
-    draw = Random(0)  # noqa: S311
-    words = ["".join(draw.choice("abcdefghijklmnopqrstuvwxyz") for _ in range(6)) for _ in range(VOCABULARY)]
-    tokenisers = train(words, words, TokeniserSettings(kind="words", vocabulary=VOCABULARY, options={"minimum": 1}))
-    size = tokenisers.source.size
-    settings = TransformerSettings(
-        source_vocabulary=size, target_vocabulary=size, positions="learned", learned_positions=512,
-        attention_bias=True, output_bias=True, start="token", activation="relu",
-    )  # type: ignore[call-arg]  # fmt: skip
-    torch.manual_seed(0)
-    model = Transformer(settings).eval()
-    counting(model)
-    modelfolder.save(
-        folder, model, architecture="transformer", settings=settings, tokeniser=tokenisers.files(),
-        languages={"source": "xx", "target": "yy"},
-    )  # fmt: skip
-    return [" ".join(draw.choice(words) for _ in range(draw.randint(10, 30))) for _ in range(2_000)]
 
 
 TEXTS = {"multi30k": "multi30k/test_2016_flickr.en.gz", "newstest2013": "newstest2013/de-en.en.gz"}
