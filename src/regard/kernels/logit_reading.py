@@ -11,7 +11,8 @@ Shapes: R rows, V vocabulary, B blocks, K words.
 
 from __future__ import annotations
 
-from typing import Any
+import math
+from typing import Any, NamedTuple
 
 import torch
 import triton
@@ -21,13 +22,34 @@ from torch import Tensor
 from regard.kernels.multiprocessors import tried_on
 
 _BLOCK = 64
-_BLOCKS = 32  # that are read at a time
+LOG2_E = tl.constexpr(math.log2(math.e))
+
+
+class Tiling(NamedTuple):
+    """How many blocks are read at a time, by how many warps, and how many times as many are on their way."""
+
+    blocks: int
+    warps: int
+    stages: int
+
+
+TILING = Tiling(blocks=32, warps=4, stages=3)
+
+
+@triton.jit
+def _added(values, highest, totals):  # type: ignore[no-untyped-def]
+    """Logits of some blocks -> their highest, the highest so far, and the sums of exponentials below these."""
+    top = tl.max(values, 1)
+    above = tl.maximum(highest, top)
+    base = tl.where(above == float("-inf"), 0.0, above) * LOG2_E
+    rest = tl.exp2(highest * LOG2_E - base)
+    return top, above, totals * rest[:, None] + tl.exp2(values * LOG2_E - base[:, None])
 
 
 @triton.jit  # type: ignore[untyped-decorator]
 def _scan(  # type: ignore[no-untyped-def]
-    logits, maxima, normalisers, vocabulary, stride, blocks,
-    aligned: tl.constexpr, tile: tl.constexpr, size: tl.constexpr,
+    logits, maxima, normalisers, vocabulary, stride, blocks, whole,
+    aligned: tl.constexpr, tile: tl.constexpr, size: tl.constexpr, stages: tl.constexpr,
 ):  # fmt: skip
     row = tl.program_id(0).to(tl.int64)
     offset = row * stride
@@ -35,21 +57,22 @@ def _scan(  # type: ignore[no-untyped-def]
         offset = tl.multiple_of(offset, 8)
     logits += offset
     maxima += row * blocks
-    block, within = tl.arange(0, tile), tl.arange(0, size)
+    block = tl.arange(0, tile)
+    word = block[:, None] * size + tl.arange(0, size)[None, :]
     highest = tl.full((tile,), float("-inf"), tl.float32)
     totals = tl.zeros((tile, size), tl.float32)
-    for first in range(0, blocks, tile):
-        word = (first + block)[:, None] * size + within[None, :]
-        values = tl.load(logits + word, mask=word < vocabulary, other=float("-inf")).to(tl.float32)
-        top = tl.max(values, 1)
-        tl.store(maxima + first + block, top, mask=first + block < blocks)
-        above = tl.maximum(highest, top)
-        base = tl.where(above == float("-inf"), 0.0, above)
-        totals = totals * tl.exp(highest - base)[:, None] + tl.exp(values - base[:, None])
-        highest = above
+    for first in tl.range(0, whole, tile, num_stages=stages):
+        values = tl.load(logits + first * size + word).to(tl.float32)
+        top, highest, totals = _added(values, highest, totals)
+        tl.store(maxima + first + block, top.to(maxima.dtype.element_ty))
+    if whole < blocks:
+        within = whole * size + word < vocabulary
+        values = tl.load(logits + whole * size + word, mask=within, other=float("-inf")).to(tl.float32)
+        top, highest, totals = _added(values, highest, totals)
+        tl.store(maxima + whole + block, top.to(maxima.dtype.element_ty), mask=whole + block < blocks)
     best = tl.max(highest, 0)
     base = tl.where(best == float("-inf"), 0.0, best)
-    total = tl.sum(tl.sum(totals, 1) * tl.exp(highest - base), 0)
+    total = tl.sum(tl.sum(totals, 1) * tl.exp2((highest - base) * LOG2_E), 0)
     tl.store(normalisers + row, base + tl.log(total))
 
 
@@ -62,7 +85,7 @@ def _pick(  # type: ignore[no-untyped-def]
     logits += row * stride
     block = tl.arange(0, blocks_2)
     free = block < blocks
-    waiting = tl.load(maxima + row * blocks + block, mask=free, other=float("-inf"))
+    waiting = tl.load(maxima + row * blocks + block, mask=free, other=float("-inf")).to(tl.float32)
     slot = tl.arange(0, looked_at_2 * size)
     candidates = tl.full((looked_at_2 * size,), 0, tl.int32)
     for n in tl.static_range(looked_at):
@@ -81,17 +104,18 @@ def _pick(  # type: ignore[no-untyped-def]
         tl.store(words + row * count + n, tl.minimum(chosen, vocabulary - 1).to(tl.int64))
 
 
-def scan(logits: Tensor) -> tuple[Tensor, Tensor]:
+def scan(logits: Tensor, *, tiling: Tiling = TILING) -> tuple[Tensor, Tensor]:
     """[R, V] -> [R] log sum exp, and [R, B] the highest logit of each block."""
     rows, vocabulary = logits.shape
     assert logits.stride(1) == 1
     blocks = triton.cdiv(vocabulary, _BLOCK)
-    maxima = torch.empty(rows, blocks, dtype=torch.float32, device=logits.device)
+    maxima = torch.empty(rows, blocks, dtype=logits.dtype, device=logits.device)
     normalisers = torch.empty(rows, dtype=torch.float32, device=logits.device)
     kernel: Any = _scan
     kernel[(rows,)](
         logits, maxima, normalisers, vocabulary, logits.stride(0), blocks,
-        aligned=logits.stride(0) % 8 == 0, tile=_BLOCKS, size=_BLOCK, num_warps=4,
+        vocabulary // (_BLOCK * tiling.blocks) * tiling.blocks, aligned=logits.stride(0) % 8 == 0,
+        tile=tiling.blocks, size=_BLOCK, stages=tiling.stages, num_warps=tiling.warps,
     )  # fmt: skip
     return normalisers, maxima
 

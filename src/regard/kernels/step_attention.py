@@ -2,7 +2,8 @@
 
 PyTorch's kernels give a tile of 64 queries to each sentence and head, of which a beam of four fills a sixteenth. Here a
 program of the GPU has 16, and reads keys and values once, up to the last that one of its queries may look at: most of a
-cache is empty most of the time. What may not be looked at has no weight at all.
+cache is empty most of the time. What may not be looked at has no weight at all. Where all queries may look at the same
+keys, as at a source, these alone are read.
 
 Shapes: B sentences, H heads, T queries, S keys, K width of a key and of a value.
 """
@@ -10,7 +11,7 @@ Shapes: B sentences, H heads, T queries, S keys, K width of a key and of a value
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 import triton
@@ -21,6 +22,17 @@ from regard.kernels.multiprocessors import tried_on
 
 _KEYS = 64  # that are read at a time
 _MASK = 1024  # keys whose mask is read at a time
+
+
+class Tiling(NamedTuple):
+    """For keys that all queries share: how many are read at a time, by how many warps."""
+
+    keys: int
+    warps: int
+    stages: int = 1  # the blocks that are in memory at a time
+
+
+SHARED = Tiling(keys=32, warps=1)
 
 
 @triton.jit  # type: ignore[untyped-decorator]
@@ -77,20 +89,78 @@ def _attend(  # type: ignore[no-untyped-def]
     )  # fmt: skip
 
 
+@triton.jit  # type: ignore[untyped-decorator]
+def _attend_to_the_same(  # type: ignore[no-untyped-def]
+    query, key, value, allowed, out, scale, heads, queries,
+    query_0, query_1, query_2, key_0, key_1, key_2, value_0, value_1, value_2, allowed_0, out_0, out_1, out_2,
+    keys: tl.constexpr, tile: tl.constexpr, width: tl.constexpr, block: tl.constexpr, stages: tl.constexpr,
+):  # fmt: skip
+    sentence, head = (tl.program_id(0) // heads).to(tl.int64), (tl.program_id(0) % heads).to(tl.int64)
+    row, lane, within = tl.arange(0, tile)[:, None], tl.arange(0, width)[None, :], tl.arange(0, block)
+    real = row < queries
+    asked = tl.load(query + sentence * query_0 + head * query_1 + row * query_2 + lane, mask=real, other=0.0)
+    allowed += sentence * allowed_0
+    key += sentence * key_0 + head * key_1
+    value += sentence * value_0 + head * value_1
+    highest = tl.full((tile,), float("-inf"), tl.float32)
+    total = tl.zeros((tile,), tl.float32)
+    answer = tl.zeros((tile, width), tl.float32)
+    for first in tl.range(0, keys, block, num_stages=stages):
+        place = first + within
+        may = tl.load(allowed + place, mask=place < keys, other=0) != 0
+        known = tl.load(key + place[:, None] * key_2 + lane, mask=may[:, None], other=0.0)
+        told = tl.load(value + place[:, None] * value_2 + lane, mask=may[:, None], other=0.0)
+        scores = tl.dot(asked, tl.trans(known), input_precision="ieee") * scale
+        scores = tl.where(may[None, :], scores, float("-inf"))
+        above = tl.maximum(highest, tl.max(scores, 1))
+        base = tl.where(above == float("-inf"), 0.0, above)
+        weights = tl.exp(scores - base[:, None])
+        before = tl.exp(highest - base)
+        total = total * before + tl.sum(weights, 1)
+        answer = answer * before[:, None] + tl.dot(weights.to(told.dtype), told, input_precision="ieee")
+        highest = above
+    answer = answer / tl.where(total == 0.0, 1.0, total)[:, None]
+    there = out + sentence * out_0 + head * out_1 + row * out_2 + lane
+    tl.store(there, answer.to(out.dtype.element_ty), mask=real)
+
+
 def attend(query: Tensor, key: Tensor, value: Tensor, allowed: Tensor) -> Tensor:
     """[B, H, T, K], [B, H, S, K] twice and [B, 1, T or 1, S] -> [B, H, T, K]."""
     (sentences, heads, queries, width), keys = query.shape, key.size(2)
+    if allowed.size(2) == 1:
+        return attend_to_the_same(query, key, value, allowed)
     most = max(16, triton.next_power_of_2(keys))
-    out = torch.empty(sentences, queries, heads, width, dtype=query.dtype, device=query.device).transpose(1, 2)
+    out = _room_for(query)
     kernel: Any = _attend
     kernel[(sentences * heads,)](
         query, key, value, allowed.view(torch.uint8), out, 1 / math.sqrt(width), heads, queries, keys,
         *query.stride()[:3], *key.stride()[:3], *value.stride()[:3],
-        allowed.stride(0), allowed.stride(2) if allowed.size(2) > 1 else 0, *out.stride()[:3],
+        allowed.stride(0), allowed.stride(2), *out.stride()[:3],
         tile=16, width=width, block=min(_KEYS, most), queries_2=triton.next_power_of_2(queries), span=min(_MASK, most),
         num_warps=4,
     )  # fmt: skip
     return out
+
+
+def attend_to_the_same(
+    query: Tensor, key: Tensor, value: Tensor, allowed: Tensor, *, tiling: Tiling = SHARED
+) -> Tensor:
+    """[B, H, T, K], [B, H, S, K] twice and [B, 1, 1, S] -> [B, H, T, K]."""
+    (sentences, heads, queries, width), keys = query.shape, key.size(2)
+    out = _room_for(query)
+    kernel: Any = _attend_to_the_same
+    kernel[(sentences * heads,)](
+        query, key, value, allowed.view(torch.uint8), out, 1 / math.sqrt(width), heads, queries,
+        *query.stride()[:3], *key.stride()[:3], *value.stride()[:3], allowed.stride(0), *out.stride()[:3],
+        keys=keys, tile=16, width=width, block=tiling.keys, stages=tiling.stages, num_warps=tiling.warps,
+    )  # fmt: skip
+    return out
+
+
+def _room_for(query: Tensor) -> Tensor:
+    """[B, H, T, K], in the order in which the next product reads it."""
+    sentences, heads, queries, width = query.shape
+    return torch.empty(sentences, queries, heads, width, dtype=query.dtype, device=query.device).transpose(1, 2)
 
 
 def agrees() -> bool:

@@ -178,8 +178,7 @@ class DecoderLayer(nn.Module):
         """The same for the newest position. The hypotheses of a sentence are queries over one cache that they share."""
 
         def attend_to_itself(x: Tensor) -> Tensor:
-            new = self.self_attention.keys_and_values(x, state.so_far.key_positions)
-            return self.self_attention.attend(x, *state.write(number, *new), state.so_far)
+            return self.self_attention.step(x, number, state)
 
         def attend_to_source(x: Tensor) -> Tensor:
             return self.source_attention.attend(x, *state.source[number], state.whole_source)
@@ -248,6 +247,11 @@ class MultiHeadAttention(nn.Module):
         query = self.by_head(self.rotation(self.query(x), sight.query_positions, self.heads))
         heads = self.attention(query, key, value, sight)
         return self.output(heads.transpose(1, 2).flatten(2))
+
+    def step(self, x: Tensor, number: int, state: DecoderState) -> Tensor:
+        """[N, width, D] -> [N, width, D]: the newest position looks at all so far, and at itself."""
+        new = self.keys_and_values(x, state.so_far.key_positions)
+        return self.attend(x, *state.write(number, *new), state.so_far)
 
     def attention(self, query: Tensor, key: Tensor, value: Tensor, sight: Sight) -> Tensor:
         """Section 3.2.1 for all heads."""

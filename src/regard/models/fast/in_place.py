@@ -1,7 +1,7 @@
 """A decoder's state whose steps write into the same tensors again and again, so that a GPU can capture and replay them.
 
-All memory is allocated at the start, the host decides nothing, and keys and values are written by a kernel of our own
-where one serves.
+All memory is allocated at the start, the host decides nothing, and keys and values are written by kernels of our own
+where they serve: by attention itself, for which the keys that are looked at are listed once a step, or before it.
 """
 
 from __future__ import annotations
@@ -22,6 +22,20 @@ class InPlaceState(DecoderState):
         capacity = -(-tokens // BLOCK) * BLOCK
         super().__init__(state.source, state.source_allowed, width=state.width, capacity=capacity)
         self.own = [(self._empty(key), self._empty(value)) for key, value in self.source]
+        self._listed: Any = None
+
+    def begin_step(self) -> None:
+        """Opens the next column of each sentence."""
+        super().begin_step()
+        self._listed = None
+
+    def listed(self) -> Any:
+        """The keys that are looked at in this step, for `kernels.cache_attention`; None where it does not serve."""
+        if self._listed is None and (kernel := trusted("cache_attention")):
+            places = self.capacity * self.width
+            if self.width <= kernel.MOST_HYPOTHESES and places <= kernel.MOST_PLACES:
+                self._listed = kernel.listed(self.seen, self.columns)
+        return self._listed
 
     def write(self, layer: int, key: Tensor, value: Tensor) -> KeysAndValues:
         """Adds the newest keys and values, [N, H, W, K] each, and gives all so far: [N, H, columns * W, K]."""
