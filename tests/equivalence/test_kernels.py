@@ -89,6 +89,9 @@ def test_what_is_said_is_written_into_each_sentences_column(heads: int, hypothes
     assert torch.equal(caches[1], expected[1])
 
 
-@pytest.mark.parametrize("name", ["step_attention", "cache_attention", "word_vectors", "logit_reading", "writing", "residual", "relu"])
+@pytest.mark.parametrize(
+    "name",
+    ["step_attention", "cache_attention", "word_vectors", "beam_step", "logit_reading", "writing", "residual", "relu"],
+)
 def test_kernels_of_a_search_are_trusted(name: str) -> None:
     assert trusted(name)

@@ -21,7 +21,7 @@ from torch import Tensor
 
 from regard.kernels.multiprocessors import tried_on
 
-_BLOCK = 64
+BLOCK = 64
 LOG2_E = tl.constexpr(math.log2(math.e))
 
 
@@ -108,14 +108,14 @@ def scan(logits: Tensor, *, tiling: Tiling = TILING) -> tuple[Tensor, Tensor]:
     """[R, V] -> [R] log sum exp, and [R, B] the highest logit of each block."""
     rows, vocabulary = logits.shape
     assert logits.stride(1) == 1
-    blocks = triton.cdiv(vocabulary, _BLOCK)
+    blocks = triton.cdiv(vocabulary, BLOCK)
     maxima = torch.empty(rows, blocks, dtype=logits.dtype, device=logits.device)
     normalisers = torch.empty(rows, dtype=torch.float32, device=logits.device)
     kernel: Any = _scan
     kernel[(rows,)](
         logits, maxima, normalisers, vocabulary, logits.stride(0), blocks,
-        vocabulary // (_BLOCK * tiling.blocks) * tiling.blocks, aligned=logits.stride(0) % 8 == 0,
-        tile=tiling.blocks, size=_BLOCK, stages=tiling.stages, num_warps=tiling.warps,
+        vocabulary // (BLOCK * tiling.blocks) * tiling.blocks, aligned=logits.stride(0) % 8 == 0,
+        tile=tiling.blocks, size=BLOCK, stages=tiling.stages, num_warps=tiling.warps,
     )  # fmt: skip
     return normalisers, maxima
 
@@ -134,7 +134,7 @@ def pick(logits: Tensor, maxima: Tensor, count: int, *, forbidden: int = 0) -> t
     kernel[(rows,)](
         logits, maxima, values, words, vocabulary, logits.stride(0), blocks,
         blocks_2=triton.next_power_of_2(blocks), looked_at=looked_at, looked_at_2=triton.next_power_of_2(looked_at),
-        count=count, size=_BLOCK, num_warps=4,
+        count=count, size=BLOCK, num_warps=4,
     )  # fmt: skip
     return values, words
 

@@ -5,11 +5,13 @@ Shapes: N sentences, W hypotheses of each, V vocabulary, K candidates of each hy
 
 from __future__ import annotations
 
+from types import ModuleType
 from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
+from regard.kernels import trusted
 from regard.search.hypotheses import Hypotheses
 from regard.search.length import length_penalty
 from regard.search.phrases import Progress
@@ -45,12 +47,47 @@ class Beam(Search):
 
     def __init__(self, settings: SearchSettings, *, begin: int, end: int, device: torch.device | str = "cpu") -> None:
         self.width = settings.beam_size
+        self._penalties: Tensor | None = None  # [T + 2] of each length, where the search stays in place
         super().__init__(settings, begin=begin, end=end, device=device)
 
     def start(self, hypotheses: Hypotheses) -> Hypotheses:
         """One: all would be the same."""
         first = torch.arange(self.width, device=self.device) == 0
         return hypotheses._replace(total=hypotheses.total.masked_fill(first, 0.0))
+
+    def reserve(self, places: int, *, room: int | None = None) -> None:
+        """So many free places. What a captured step reads stays where it is as long as the room is the same."""
+        super().reserve(places, room=room)
+        if room is None:
+            self._penalties = None
+        elif self._penalties is None or len(self._penalties) != room + 2:
+            lengths = torch.arange(room + 2, device=self.device)
+            self._penalties = length_penalty(lengths, self.settings.length_penalty)
+
+    def move(self, logits: Tensor) -> Tensor | None:
+        """The part of a step that computes; on a GPU in two kernels, where all tensors stay where they are."""
+        kernel = _kernel(logits) if self._penalties is not None else None
+        if kernel is None or not kernel.fits(logits, self.live):
+            return super().move(logits)
+        settings = self.settings
+        rules = kernel.Rules(
+            end=self.end,
+            minimum=settings.min_length,
+            cycle=settings.repetition_cycle,
+            copies=settings.repetition_copies,
+            early_stop=settings.early_stop,
+        )
+        rows: Tensor = kernel.move(
+            logits,
+            rules,
+            self.live,
+            self.finished,
+            limits=self.limits,
+            penalties=self._penalties,
+            said=self.tokens,
+            over=self.over,
+        )
+        return rows
 
     def choose(self, offer: Offer) -> tuple[Tensor, Tensor]:
         """The best candidates go on or end."""
@@ -116,6 +153,12 @@ class Beam(Search):
 
     def _scores(self, hypotheses: Hypotheses) -> Tensor:
         return hypotheses.total / length_penalty(hypotheses.length, self.settings.length_penalty)
+
+
+def _kernel(logits: Tensor) -> ModuleType | None:
+    """What moves all hypotheses on in two kernels, if it works here."""
+    reads = logits.is_cuda and logits.dtype != torch.float64 and trusted("logit_reading")
+    return trusted("beam_step") if reads else None
 
 
 def _with_required(logits: Tensor, tokens: Tensor, progress: Progress, offered: Tensor) -> tuple[Tensor, Tensor]:
