@@ -25,6 +25,7 @@ from regard.kernels.logit_reading import BLOCK, scan
 from regard.kernels.multiprocessors import tried_on
 
 MOST_HYPOTHESES, MOST_TOKENS = 8, 4096  # tokens of all hypotheses of a sentence, padded
+FINDING = 4  # warps
 
 
 class Rules(NamedTuple):
@@ -38,28 +39,16 @@ class Rules(NamedTuple):
 
 
 @triton.jit  # type: ignore[untyped-decorator]
-def _find(  # type: ignore[no-untyped-def]
-    logits, maxima, tokens, lengths, values, words, ends, withheld, vocabulary, stride, blocks, room, minimum,
-    end: tl.constexpr, cycle: tl.constexpr, copies: tl.constexpr, compared: tl.constexpr, blocks_2: tl.constexpr,
-    looked_at: tl.constexpr, looked_at_2: tl.constexpr, count: tl.constexpr, size: tl.constexpr,
-    numbers: tl.constexpr,
+def _forbid(  # type: ignore[no-untyped-def]
+    logits, tokens, length, minimum,
+    end: tl.constexpr, cycle: tl.constexpr, copies: tl.constexpr, compared: tl.constexpr, numbers: tl.constexpr,
 ):  # fmt: skip
-    row = tl.program_id(0).to(tl.int64)
-    logits += row * stride
-    tokens += row * room
-    length = tl.load(lengths + row).to(tl.int32)
-    back = tl.arange(0, compared)
-    block = tl.arange(0, blocks_2)
-    slot = tl.arange(0, looked_at_2 * size)
-    free = block < blocks
-    waiting = tl.load(maxima + row * blocks + block, mask=free, other=float("-inf")).to(tl.float32)
-    tl.store(ends + row, tl.load(logits + end).to(tl.float32))
+    """The words that may not be said, -1 where there is none, how many, and the highest logit that the guard takes."""
+    number, back = tl.arange(0, numbers), tl.arange(0, compared)  # of a word: the length of its cycle; 0: the end
     fewer = length < minimum
     taken = fewer.to(tl.int32)
     highest = tl.full((), float("-inf"), tl.float32)
-    number = tl.arange(0, numbers)  # of what is forbidden: the length of a cycle, or 0 for the end
-    forbidden = tl.full((numbers,), -1, tl.int32)
-    forbidden = tl.where((number == 0) & fewer, end, forbidden)
+    forbidden = tl.where((number == 0) & fewer, end, -1)
     for period in tl.static_range(1, cycle + 1):
         enough = length >= period * copies
         here = enough & (back < period * (copies - 1))
@@ -71,6 +60,26 @@ def _find(  # type: ignore[no-untyped-def]
         highest = tl.maximum(highest, value)
         taken += again.to(tl.int32)
         forbidden = tl.where((number == period) & again, word, forbidden)
+    return forbidden, taken, highest
+
+
+@triton.jit  # type: ignore[untyped-decorator]
+def _find(  # type: ignore[no-untyped-def]
+    logits, maxima, tokens, lengths, values, words, ends, withheld, vocabulary, stride, blocks, room, minimum,
+    end: tl.constexpr, cycle: tl.constexpr, copies: tl.constexpr, compared: tl.constexpr, blocks_2: tl.constexpr,
+    looked_at: tl.constexpr, looked_at_2: tl.constexpr, count: tl.constexpr, size: tl.constexpr,
+    numbers: tl.constexpr,
+):  # fmt: skip
+    row = tl.program_id(0).to(tl.int64)
+    logits += row * stride
+    block, slot = tl.arange(0, blocks_2), tl.arange(0, looked_at_2 * size)
+    free = block < blocks
+    waiting = tl.load(maxima + row * blocks + block, mask=free, other=float("-inf")).to(tl.float32)
+    tl.store(ends + row, tl.load(logits + end).to(tl.float32))
+    length = tl.load(lengths + row).to(tl.int32)
+    forbidden, taken, highest = _forbid(
+        logits, tokens + row * room, length, minimum, end, cycle, copies, compared, numbers
+    )
     tl.store(withheld + row, highest)
     candidates = tl.full((looked_at_2 * size,), 0, tl.int32)
     looking = tl.minimum(count + taken, looked_at)
@@ -83,7 +92,7 @@ def _find(  # type: ignore[no-untyped-def]
     value = tl.load(logits + candidates, mask=inside, other=float("-inf")).to(tl.float32)
     if taken > 0:
         for n in tl.range(0, cycle + 1):
-            word = tl.max(tl.where(number == n, forbidden, -1), 0)
+            word = tl.max(tl.where(tl.arange(0, numbers) == n, forbidden, -1), 0)
             value = tl.where(candidates == word, float("-inf"), value)
     free = inside
     for n in tl.static_range(count):
@@ -95,153 +104,172 @@ def _find(  # type: ignore[no-untyped-def]
 
 
 @triton.jit
-def _first(total):  # type: ignore[no-untyped-def]
-    """NaN stands first."""
+def _key(total):  # type: ignore[no-untyped-def]
+    """What is sorted by: NaN stands first."""
     return tl.where(total == total, total, float("inf"))
 
 
-@triton.jit  # type: ignore[untyped-decorator]
-def _compete(  # type: ignore[no-untyped-def]
-    values, words, normalisers, ends, withheld, limits, penalties,
-    tokens, logprobs, lengths, totals, guarded,
-    ended_tokens, ended_logprobs, ended_lengths, ended_totals, ended_guarded, said, rows, over, room,
-    end: tl.constexpr, early_stop: tl.constexpr, width: tl.constexpr, count: tl.constexpr, kept: tl.constexpr,
-    width_2: tl.constexpr, kept_2: tl.constexpr, room_2: tl.constexpr, size: tl.constexpr,
-):  # fmt: skip
-    sentence = tl.program_id(0).to(tl.int64)
-    first = sentence * width
-    item = tl.arange(0, size)
-    real = item < width * count
-    place, rank_within = item // count, item % count
-    limit = tl.load(limits + sentence)
+@triton.jit
+def _count(which):  # type: ignore[no-untyped-def]
+    """[any, ...] -> for each of the others, how many."""
+    return tl.sum(which.to(tl.int32), 0)
 
-    # the candidates, with what must end and what is left if nothing may be said
+
+@triton.jit
+def _take(numbers, which):  # type: ignore[no-untyped-def]
+    """[P] and, for each place, the one that it takes, [P, any] -> [any]; 0 where it takes none."""
+    return tl.sum(tl.where(which, numbers[:, None], 0), 0)
+
+
+@triton.jit  # type: ignore[untyped-decorator]
+def _candidates(  # type: ignore[no-untyped-def]
+    values, words, normalisers, ends, withheld, lengths, totals, guarded, item, place, real, first, limit, none_ended,
+    count: tl.constexpr, end: tl.constexpr,
+):  # fmt: skip
+    """Tokens, log-probabilities, totals, the lengths before them, and whether the guard stepped in, all [P]."""
+    at = first + place
     logit = tl.load(values + first * count + item, mask=real, other=float("-inf"))
     token = tl.load(words + first * count + item, mask=real, other=-1)
-    at = first + place
     length = tl.load(lengths + at, mask=real, other=0)
     before = tl.load(totals + at, mask=real, other=float("-inf"))
     last = tl.load(ends + at, mask=real, other=float("-inf"))
     guard = tl.load(guarded + at, mask=real, other=0) != 0
     top = tl.load(values + at * count, mask=real, other=float("-inf"))
-    must = length == limit
+    must, leading = length == limit, real & (item % count == 0)
     guard = guard | ((tl.load(withheld + at, mask=real, other=float("-inf")) > top) & (must == 0))
-    leading = rank_within == 0
     logit = tl.where(must, tl.where(leading, last, float("-inf")), logit)
     token = tl.where(must & leading, end, token)
-    slot = tl.arange(0, kept_2)
-    of_ended = sentence * kept + slot
-    ended_total = tl.load(ended_totals + of_ended, mask=slot < kept, other=float("-inf"))
-    something = real & leading & (logit > float("-inf")) & (before > float("-inf"))
-    nothing = (tl.sum(something.to(tl.int32), 0) == 0) & (tl.max((ended_total > float("-inf")).to(tl.int32), 0) == 0)
-    logit = tl.where(nothing & leading & real, last, logit)
-    token = tl.where(nothing & leading & real, end, token)
+    something = leading & (logit > float("-inf")) & (before > float("-inf"))
+    nothing = (_count(something) == 0) & none_ended
+    logit = tl.where(nothing & leading, last, logit)
+    token = tl.where(nothing & leading, end, token)
     logprob = logit - tl.load(normalisers + at, mask=real, other=0.0)
     logprob = tl.where(logprob > 0.0, 0.0, logprob)
-    total = tl.where(real, before + logprob, float("-inf"))
+    return token, logprob, tl.where(real, before + logprob, float("-inf")), length, guard.to(tl.int32)
 
-    # their order
-    key = _first(total)
-    ahead = (key[:, None] > key[None, :]) | ((key[:, None] == key[None, :]) & (item[:, None] < item[None, :]))
-    rank = tl.sum(ahead.to(tl.int32), 0)
-    sooner = rank[:, None] < rank[None, :]
-    ending = real & (token == end)
-    never = (real == 0) | ending | (total == float("-inf"))
-    going = (never == 0).to(tl.int32)
-    among_going = tl.sum(tl.where(sooner, going[:, None], 0), 0)
-    among_never = tl.sum(tl.where(sooner, 1 - going[:, None], 0), 0) + tl.sum(going, 0)
-    order = tl.where(never, among_never, among_going)
 
-    # those that have ended, with those that end now; of equals, the earlier
-    now = ending & (rank < width)
-    longer = tl.minimum(length + 1, room)
-    score = tl.div_rn(total, tl.load(penalties + longer, mask=real, other=1.0))
-    ended_length = tl.load(ended_lengths + of_ended, mask=slot < kept, other=0)
-    ended_guard = tl.load(ended_guarded + of_ended, mask=slot < kept, other=0)
-    ended_score = tl.div_rn(ended_total, tl.load(penalties + ended_length))
-    new_key, old_key = tl.where(now, _first(score), float("-inf")), _first(ended_score)
-    old_key = tl.where(slot < kept, old_key, float("-inf"))
-    better = (old_key[:, None] > old_key[None, :]) | (
-        (old_key[:, None] == old_key[None, :]) & (slot[:, None] < slot[None, :])
-    )
-    above = now[:, None] & (new_key[:, None] > old_key[None, :])
-    old_rank = tl.sum(better.to(tl.int32), 0) + tl.sum(above.to(tl.int32), 0)
-    higher = now[:, None] & ((new_key[:, None] > new_key[None, :]) | ((new_key[:, None] == new_key[None, :]) & sooner))
-    not_below = (slot < kept)[:, None] & (old_key[:, None] >= new_key[None, :])
-    new_rank = tl.sum(higher.to(tl.int32), 0) + tl.sum(not_below.to(tl.int32), 0)
-    new_rank = tl.where(now, new_rank, size)
-    old_rank = tl.where(slot < kept, old_rank, kept_2 + size)
+@triton.jit  # type: ignore[untyped-decorator]
+def _line(tokens, logprobs, row, where, room, token, logprob, length, room_2: tl.constexpr):  # type: ignore[no-untyped-def]
+    """[any, T] the tokens of some rows with one more, and their log-probabilities."""
+    step = tl.arange(0, room_2)[None, :]
+    at, there = row[:, None] * room + step, where[:, None] & (step < room)
+    newest = step == tl.minimum(length, room - 1)[:, None]
+    line = tl.where(newest, token[:, None], tl.load(tokens + at, mask=there, other=0))
+    return line, tl.where(newest, logprob[:, None], tl.load(logprobs + at, mask=there, other=0.0))
 
-    # slot by slot, where it comes from
-    from_new = new_rank[:, None] == slot[None, :]
-    from_old = old_rank[:, None] == slot[None, :]
-    is_new = tl.sum(from_new.to(tl.int32), 0) > 0
-    origin = tl.where(is_new, first + tl.sum(tl.where(from_new, place[:, None], 0), 0), 0)
-    old = sentence * kept + tl.sum(tl.where(from_old, slot[:, None], 0), 0)
-    step = tl.arange(0, room_2)
-    inside = (slot < kept)[:, None] & (step < room)[None, :]
-    ours, theirs = inside & is_new[:, None], inside & (is_new == 0)[:, None]
-    line = tl.load(tokens + origin[:, None] * room + step[None, :], mask=ours, other=0)
-    line += tl.load(ended_tokens + old[:, None] * room + step[None, :], mask=theirs, other=0)
-    probability = tl.load(logprobs + origin[:, None] * room + step[None, :], mask=ours, other=0.0)
-    probability += tl.load(ended_logprobs + old[:, None] * room + step[None, :], mask=theirs, other=0.0)
-    spoken = tl.sum(tl.where(from_new, length[:, None], 0), 0)
-    writes = ours & (step[None, :] == tl.minimum(spoken, room - 1)[:, None])
-    line = tl.where(writes, tl.sum(tl.where(from_new, token[:, None], 0), 0)[:, None], line)
-    probability = tl.where(writes, tl.sum(tl.where(from_new, logprob[:, None], 0.0), 0)[:, None], probability)
-    new_total = tl.sum(tl.where(from_new, total[:, None], 0.0), 0)
-    old_total = tl.sum(tl.where(from_old, ended_total[:, None], 0.0), 0)
-    final_total = tl.where(is_new, new_total, old_total)
-    new_length = tl.sum(tl.where(from_new, longer[:, None], 0), 0)
-    final_length = tl.where(is_new, new_length, tl.sum(tl.where(from_old, ended_length[:, None], 0), 0))
-    new_guard = tl.sum(tl.where(from_new, guard[:, None].to(tl.int32), 0), 0)
-    old_guard = tl.sum(tl.where(from_old, ended_guard[:, None].to(tl.int32), 0), 0)
-    final_guard = tl.where(is_new, new_guard, old_guard)
-    final_score = tl.div_rn(final_total, tl.load(penalties + final_length))
 
-    # hypothesis by hypothesis, what it goes on from
-    hypothesis = tl.arange(0, width_2)
-    from_item = order[:, None] == hypothesis[None, :]
-    parent = tl.sum(tl.where(from_item, place[:, None], 0), 0)
-    next_token = tl.sum(tl.where(from_item, token[:, None], 0), 0)
-    next_logprob = tl.sum(tl.where(from_item, logprob[:, None], 0.0), 0)
-    next_total = tl.sum(tl.where(from_item, total[:, None], 0.0), 0)
-    next_total = tl.where(next_token == end, float("-inf"), next_total)
-    behind = tl.sum(tl.where(from_item, length[:, None], 0), 0)
-    next_guard = tl.sum(tl.where(from_item, guard[:, None].to(tl.int32), 0), 0)
-    alive = (hypothesis < width)[:, None] & (step < room)[None, :]
-    source = (first + parent)[:, None] * room + step[None, :]
-    live_line = tl.load(tokens + source, mask=alive, other=0)
-    live_probability = tl.load(logprobs + source, mask=alive, other=0.0)
-    newest = step[None, :] == tl.minimum(behind, room - 1)[:, None]
-    live_line = tl.where(newest, next_token[:, None], live_line)
-    live_probability = tl.where(newest, next_logprob[:, None], live_probability)
+@triton.jit  # type: ignore[untyped-decorator]
+def _ranks(score, now, sooner, ended_score, slot, kept: tl.constexpr):  # type: ignore[no-untyped-def]
+    """Among all that have ended, the places of those that end now, [P], and of those before, [B]."""
+    new, old = _key(score), tl.where(slot < kept, _key(ended_score), float("-inf"))
+    better = (old[:, None] > old[None, :]) | ((old[:, None] == old[None, :]) & (slot[:, None] < slot[None, :]))
+    old_rank = _count(better) + _count(now[:, None] & (new[:, None] > old[None, :]))
+    higher = now[:, None] & ((new[:, None] > new[None, :]) | ((new[:, None] == new[None, :]) & sooner))
+    new_rank = _count(higher) + _count((slot < kept)[:, None] & (old[:, None] >= new[None, :]))
+    return tl.where(now, new_rank, kept), tl.where(slot < kept, old_rank, kept)
 
+
+@triton.jit  # type: ignore[untyped-decorator]
+def _end(  # type: ignore[no-untyped-def]
+    now, sooner, place, token, logprob, total, length, guard, penalties, tokens, logprobs,
+    ended_tokens, ended_logprobs, ended_lengths, ended_totals, ended_guarded, sentence, first, room,
+    kept: tl.constexpr, kept_2: tl.constexpr, room_2: tl.constexpr,
+):  # fmt: skip
+    """Keeps the best of those that end now and of those that ended before. Gives the score of the last that is kept."""
+    slot = tl.arange(0, kept_2)
+    there, held, longer = slot < kept, sentence * kept + slot, tl.minimum(length + 1, room)
+    old_total = tl.load(ended_totals + held, mask=there, other=float("-inf"))
+    old_length = tl.load(ended_lengths + held, mask=there, other=0)
+    old_guard = tl.load(ended_guarded + held, mask=there, other=0).to(tl.int32)
+    score = tl.div_rn(total, tl.load(penalties + longer))
+    new_rank, old_rank = _ranks(score, now, sooner, tl.div_rn(old_total, tl.load(penalties + old_length)), slot, kept)
+    from_new, from_old = new_rank[:, None] == slot[None, :], old_rank[:, None] == slot[None, :]
+    is_new, is_old = there & (_count(from_new) > 0), there & (_count(from_old) > 0)
+    line, line_logprobs = _line(
+        tokens, logprobs, first + _take(place, from_new), is_new, room, _take(token, from_new),
+        _take(logprob, from_new), _take(length, from_new), room_2,
+    )  # fmt: skip
+    step, old = tl.arange(0, room_2)[None, :], sentence * kept + _take(slot, from_old)
+    from_before = is_old[:, None] & (step < room)
+    old_line = tl.load(ended_tokens + old[:, None] * room + step, mask=from_before, other=0)
+    old_logprobs = tl.load(ended_logprobs + old[:, None] * room + step, mask=from_before, other=0.0)
+    total = tl.where(is_new, _take(total, from_new), _take(old_total, from_old))
+    length = tl.where(is_new, _take(longer, from_new), _take(old_length, from_old))
+    guard = tl.where(is_new, _take(guard, from_new), _take(old_guard, from_old))
     tl.debug_barrier()  # all threads have read all that they need, and may overwrite it
-    there = of_ended[:, None] * room + step[None, :]
-    tl.store(ended_tokens + there, line, mask=inside)
-    tl.store(ended_logprobs + there, probability, mask=inside)
-    tl.store(ended_totals + of_ended, final_total, mask=slot < kept)
-    tl.store(ended_lengths + of_ended, final_length, mask=slot < kept)
-    tl.store(ended_guarded + of_ended, final_guard.to(tl.uint8), mask=slot < kept)
-    live = first + hypothesis
-    exists = hypothesis < width
-    there = live[:, None] * room + step[None, :]
-    tl.store(tokens + there, live_line, mask=alive)
-    tl.store(logprobs + there, live_probability, mask=alive)
-    tl.store(totals + live, next_total, mask=exists)
-    tl.store(lengths + live, tl.minimum(behind + 1, room), mask=exists)
-    tl.store(guarded + live, next_guard.to(tl.uint8), mask=exists)
-    tl.store(said + live, next_token, mask=exists)
-    tl.store(rows + live, first + parent, mask=exists)
+    at, inside = held[:, None] * room + step, there[:, None] & (step < room)
+    tl.store(ended_tokens + at, tl.where(is_new[:, None], line, old_line), mask=inside)
+    tl.store(ended_logprobs + at, tl.where(is_new[:, None], line_logprobs, old_logprobs), mask=inside)
+    tl.store(ended_totals + held, total, mask=there)
+    tl.store(ended_lengths + held, length, mask=there)
+    tl.store(ended_guarded + held, guard.to(tl.uint8), mask=there)
+    final = tl.div_rn(total, tl.load(penalties + length))
+    return tl.sum(tl.where(slot == kept - 1, final, 0.0), 0)
+
+
+@triton.jit  # type: ignore[untyped-decorator]
+def _go_on(  # type: ignore[no-untyped-def]
+    order, place, token, logprob, total, length, guard, tokens, logprobs, lengths, totals, guarded, said, rows,
+    first, room, end: tl.constexpr, width: tl.constexpr, width_2: tl.constexpr, room_2: tl.constexpr,
+):  # fmt: skip
+    """The candidates that are first in order go on; gives their totals, -inf for those that do not exist."""
+    live = tl.arange(0, width_2)
+    there, taken = live < width, order[:, None] == live[None, :]
+    parent, word, before = first + _take(place, taken), _take(token, taken), _take(length, taken)
+    line, line_logprobs = _line(tokens, logprobs, parent, there, room, word, _take(logprob, taken), before, room_2)
+    total = tl.where(there & (word != end), _take(total, taken), float("-inf"))
+    tl.debug_barrier()  # all threads have read all that they need, and may overwrite it
+    live += first
+    step = tl.arange(0, room_2)[None, :]
+    at, inside = live[:, None] * room + step, there[:, None] & (step < room)
+    tl.store(tokens + at, line, mask=inside)
+    tl.store(logprobs + at, line_logprobs, mask=inside)
+    tl.store(totals + live, total, mask=there)
+    tl.store(lengths + live, tl.minimum(before + 1, room), mask=there)
+    tl.store(guarded + live, _take(guard, taken).to(tl.uint8), mask=there)
+    tl.store(said + live, word, mask=there)
+    tl.store(rows + live, parent, mask=there)
+    return total
+
+
+@triton.jit  # type: ignore[untyped-decorator]
+def _compete(  # type: ignore[no-untyped-def]
+    values, words, normalisers, ends, withheld, limits, penalties, tokens, logprobs, lengths, totals, guarded,
+    ended_tokens, ended_logprobs, ended_lengths, ended_totals, ended_guarded, said, rows, over, room,
+    end: tl.constexpr, early_stop: tl.constexpr, width: tl.constexpr, count: tl.constexpr, kept: tl.constexpr,
+    width_2: tl.constexpr, kept_2: tl.constexpr, room_2: tl.constexpr, size: tl.constexpr,
+):  # fmt: skip
+    sentence = tl.program_id(0).to(tl.int64)
+    first, limit = sentence * width, tl.load(limits + sentence)
+    item, slot = tl.arange(0, size), tl.arange(0, kept_2)
+    real, place = item < width * count, item // count
+    before = tl.load(ended_totals + sentence * kept + slot, mask=slot < kept, other=float("-inf"))
+    token, logprob, total, length, guard = _candidates(
+        values, words, normalisers, ends, withheld, lengths, totals, guarded, item, place, real, first, limit,
+        _count(before > float("-inf")) == 0, count, end,
+    )  # fmt: skip
+    key = _key(total)
+    rank = _count((key[:, None] > key[None, :]) | ((key[:, None] == key[None, :]) & (item[:, None] < item[None, :])))
+    sooner = rank[:, None] < rank[None, :]
+    ends_now = real & (token == end)
+    never = (real == 0) | ends_now | (total == float("-inf"))
+    going = never == 0
+    later = _count(going) + _count(sooner & never[:, None])
+    order = tl.where(never, later, _count(sooner & going[:, None]))
+    worst = _end(
+        ends_now & (rank < width), sooner, place, token, logprob, total, length, guard, penalties, tokens, logprobs,
+        ended_tokens, ended_logprobs, ended_lengths, ended_totals, ended_guarded, sentence, first, room,
+        kept, kept_2, room_2,
+    )  # fmt: skip
+    total = _go_on(
+        order, place, token, logprob, total, length, guard, tokens, logprobs, lengths, totals, guarded, said, rows,
+        first, room, end, width, width_2, room_2,
+    )  # fmt: skip
     if early_stop:
-        reachable = tl.div_rn(next_total, tl.load(penalties + limit + 1 + tl.zeros((width_2,), tl.int64)))
-        beyond = exists & (reachable > tl.max(tl.where(slot == kept - 1, final_score, float("-inf")), 0))
-        unknown = exists & (reachable != reachable)
-        worst = tl.sum(tl.where(slot == kept - 1, final_score, 0.0), 0)
-        done = (tl.sum((beyond | unknown).to(tl.int32), 0) == 0) & (worst == worst)
+        reachable = tl.div_rn(total, tl.load(penalties + limit + 1 + tl.zeros((width_2,), tl.int64)))
+        done = (_count((reachable > worst) | (reachable != reachable)) == 0) & (worst == worst)
     else:
-        done = tl.sum((exists & (next_total > float("-inf"))).to(tl.int32), 0) == 0
+        done = _count(total > float("-inf")) == 0
     tl.store(over + sentence, done.to(tl.uint8))
 
 
@@ -278,7 +306,7 @@ def move(
         logits, maxima, live[0], live[2], values, words, ends, withheld, vocabulary, logits.stride(0), blocks, room,
         rules.minimum, end=rules.end, cycle=rules.cycle, copies=rules.copies, compared=compared,
         blocks_2=triton.next_power_of_2(blocks), looked_at=looked_at, looked_at_2=triton.next_power_of_2(looked_at),
-        count=count, size=BLOCK, numbers=triton.next_power_of_2(rules.cycle + 1), num_warps=4,
+        count=count, size=BLOCK, numbers=triton.next_power_of_2(rules.cycle + 1), num_warps=FINDING,
     )  # fmt: skip
     width_2, room_2 = triton.next_power_of_2(width), triton.next_power_of_2(room)
     size = triton.next_power_of_2(width * count)
