@@ -34,7 +34,7 @@ class Tiling(NamedTuple):
     stages: int
 
 
-TILING = Tiling(keys=32, warps=1, stages=1)
+TILING = Tiling(keys=32, warps=1, stages=2)
 
 
 class Listed(NamedTuple):
