@@ -19,7 +19,7 @@ from regard import CorpusError, SettingsError
 from regard.batches.corpus import CorpusWriter, StoredCorpus
 from regard.batches.loader import Loader, LoaderSettings, Place
 from regard.batches.packing import pack
-from regard.batches.rows import Batch
+from regard.batches.rows import Batch, rows_of, rows_of_ids
 from regard.batches.shuffle import shuffled
 from regard.batches.splitting import hold_out
 from regard.tasks.translation import TASK, batch_of
@@ -337,3 +337,9 @@ def test_sentences_longer_than_every_row_and_empty_corpora_are_refused_at_the_st
 def test_settings_that_make_no_batches_are_refused(table: dict[str, Any], told: str) -> None:
     with pytest.raises(SettingsError, match=told):
         LoaderSettings.read(table, where="x")
+
+
+@given(st.lists(st.lists(st.integers(0, 9), max_size=12), max_size=9))
+def test_ids_in_rows_of_their_own_stand_as_in_any_rows(sentences: list[list[int]]) -> None:
+    expected = rows_of([[sentence] for sentence in sentences], length=12)
+    assert np.array_equal(rows_of_ids(sentences, length=12), torch.stack(expected).numpy())

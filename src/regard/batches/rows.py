@@ -10,6 +10,7 @@ Shapes: B rows, L tokens a row, F features.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
@@ -92,6 +93,20 @@ def rows_of_vectors(examples: Sequence[NDArray[np.float32]]) -> Rows:
     for row, each in zip(vectors, examples, strict=True):
         row[: len(each)] = each
     return rows._replace(tokens=torch.from_numpy(vectors))
+
+
+def rows_of_ids(sentences: Sequence[Sequence[int]], *, length: int) -> NDArray[np.int64]:
+    """[3, B, L] what `rows_of` gives for one sentence a row, of ids that are Python's: three times as fast."""
+    sizes = np.fromiter(map(len, sentences), np.int64, len(sentences))
+    assert sizes.max(initial=0) <= length, f"a row of {sizes.max()} tokens does not fit into {length}"
+    count = np.arange(length)
+    there = count < sizes[:, None]
+    filled = np.zeros((3, len(sentences), length), dtype=np.int64)
+    tokens, segments, positions = filled
+    tokens[there] = np.fromiter(chain.from_iterable(sentences), np.int64)
+    segments[:] = there
+    np.multiply(count, there, out=positions)
+    return filled
 
 
 def rows_of(rows: Sequence[Sequence[Sentence]], *, length: int | None = None, padding: int = 0) -> Rows:

@@ -12,7 +12,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -26,6 +26,8 @@ from regard.search.request import Hypothesis, Request, Result, contains
 from regard.search.rules import Offer, Rules, Sentence
 from regard.search.search_settings import SearchSettings
 
+_TOGETHER = 32  # sentences whose numbers become Python's at a time
+
 
 class Decision(NamedTuple):
     """What a search decided."""
@@ -34,24 +36,49 @@ class Decision(NamedTuple):
     rows: Tensor | None  # [N * W] which row each row continues; None: each continues itself
 
 
+class OnHost(NamedTuple):
+    """Tensors on their way from the device to the host, which does not wait for them."""
+
+    tensors: list[Tensor]
+    arrival: torch.cuda.Event | None  # None: they are there
+
+    @classmethod
+    def sent(cls, tensors: Iterable[Tensor], device: torch.device) -> OnHost:
+        """These, from now on."""
+        at_once = device.type != "cuda"
+        copies = [tensor.to("cpu", non_blocking=not at_once) for tensor in tensors]
+        return cls(copies, None if at_once else torch.cuda.current_stream(device).record_event())
+
+    @property
+    def have_arrived(self) -> bool:
+        """Whether they are there."""
+        return self.arrival is None or self.arrival.query()
+
+    def arrays(self) -> list[NDArray[Any]]:
+        """They themselves; the host waits for them."""
+        if self.arrival:
+            self.arrival.synchronize()
+        return [tensor.numpy() for tensor in self.tensors]
+
+
 class Dismissed(NamedTuple):
-    """Sentences that have left, on the host: their results are made while the device goes on."""
+    """Sentences that have left: their results are made while the device goes on."""
 
     sentences: dict[int, Sentence]  # by the places that they had
-    fields: list[Tensor]  # of their hypotheses, and the scores
-    arrived: torch.cuda.Event | None  # when these can be read; None: now
+    fields: OnHost  # of their hypotheses, and the scores
     settings: SearchSettings
 
     def results(self) -> Iterator[Result]:
-        """In the order of the sentences, each made when it is asked for."""
+        """In the order of the sentences, each made when it is asked for; their numbers are read a few at a time."""
         if not self.sentences:
             return
-        if self.arrived:
-            self.arrived.synchronize()
-        width = self.fields[0].size(1)
-        rows = zip(*(field.flatten(0, 1).tolist() for field in self.fields), strict=True)
-        for sentence in self.sentences.values():
-            yield _result(sentence, islice(rows, width), self.settings)
+        fields, sentences = self.fields.arrays(), iter(self.sentences.values())
+        width = fields[0].shape[1]
+        for first in range(0, len(self.sentences), _TOGETHER):
+            some = (field[first : first + _TOGETHER] for field in fields)
+            rows = zip(*(field.reshape(-1, *field.shape[2:]).tolist() for field in some), strict=True)
+            for sentence in islice(sentences, _TOGETHER):
+                yield _result(sentence, islice(rows, width), self.settings)
 
 
 class Search(ABC):
@@ -74,6 +101,7 @@ class Search(ABC):
         self.stays_in_place, self._room = False, None
         self._clock = 0  # steps until now
         self._deadline = math.inf  # before, no sentence has to be over
+        self._news: OnHost | None = None  # of a step: `over`
         self.reserve(0)
 
     @abstractmethod
@@ -210,6 +238,15 @@ class Search(ABC):
         self._taken[list(places)] = False
         self.live.total.index_fill_(0, torch.tensor(places, device=self.device), -torch.inf)
 
+    def send_news(self) -> None:
+        """What `dismiss` reads of the last step goes to the host, which does not wait for it."""
+        self._news = OnHost.sent([self.over], self.device)
+
+    @property
+    def is_moving(self) -> bool:
+        """Whether the device still computes the step whose news were sent."""
+        return self._news is not None and not self._news.have_arrived
+
     def conclude(self) -> dict[int, Result]:
         """The results of the sentences that are finished, by their places, which are free now."""
         gone = self.dismiss()
@@ -222,12 +259,16 @@ class Search(ABC):
         Here the host waits for the device; before, only for a prefix.
         """
         self._clock += 1
-        over = self.over.cpu().numpy() & self._taken
+        if self._news is None:
+            self.send_news()
+        assert self._news is not None
+        (news,), self._news = self._news.arrays(), None
+        over = news & self._taken
         if self._clock > self._deadline:
             self._dismiss_late(over)
         leaving = over.nonzero()[0].tolist()
         if not leaving:
-            return Dismissed({}, [], None, self.settings)
+            return Dismissed({}, OnHost([], None), self.settings)
         where = torch.tensor(leaving, device=self.device)
         hypotheses = self.finished.keep(where)
         score = hypotheses.total / length_penalty(hypotheses.length, self.settings.length_penalty)
@@ -236,10 +277,7 @@ class Search(ABC):
             self.sentences[place] = None
         self._taken[leaving] = False
         self.live.total.index_fill_(0, where, -torch.inf)
-        at_once = self.device.type != "cuda"
-        fields = [field.to("cpu", non_blocking=not at_once) for field in (*hypotheses, score)]
-        arrived = None if at_once else torch.cuda.current_stream(self.device).record_event()
-        return Dismissed(sentences, fields, arrived, self.settings)
+        return Dismissed(sentences, OnHost.sent((*hypotheses, score), self.device), self.settings)
 
     def _dismiss_late(self, over: NDArray[np.bool_]) -> None:
         """Marks sentences in [N] that are past their last step without a result, since their logits are NaN."""

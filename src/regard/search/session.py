@@ -8,7 +8,7 @@ its place. A session knows no model.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Any, Generic, NamedTuple, Protocol, Self, TypeVar
 
@@ -20,6 +20,7 @@ from regard.search.search import Search
 
 _NOBODY = object()  # instead of the key of a result that nobody waits for
 FREE = 1 / 8  # this share of the places is free before newcomers enter, or the others close ranks
+_FEWEST = 1 / 8  # results of a group that are made in a step, even if the device waits
 
 
 class SearchState(Protocol):
@@ -127,7 +128,7 @@ class Session:
     Newcomers enter when more than a share `free` of the places is free: fewer, larger groups are faster, and `free=0`
     lets everyone in at the next step. A `fixed` board keeps all of its places to the end, and newcomers enter it in
     groups of that share; with `room` for so many tokens, the search stays in place, too (`Search.reserve`). Results are
-    made while the device computes the next steps.
+    made while the device computes the next steps, as many as there is time for, and so are the next requests.
     """
 
     def __init__(
@@ -147,7 +148,10 @@ class Session:
         self._keys: list[Hashable] = [None] * len(search.sentences)  # of the sentence in each place
         self._waiting: deque[_Waiting] = deque()
         self._left: deque[_Left] = deque()
+        self._coming: Iterator[tuple[Hashable, Any, Request]] = iter(())  # requests that are still to be made
         self._group = max(1, int(places * free)) if fixed else places
+        self._fewest = max(1, int(self._group * _FEWEST)) if fixed else places
+        self._ahead = max(1, self._group // 2)  # requests that are made in a step
 
     def submit(self, key: Hashable, source: Any, request: Request) -> None:
         """A request that enters as soon as there is a place for it. `source` is what the board starts from."""
@@ -178,22 +182,41 @@ class Session:
 
     def step(self) -> list[tuple[Hashable, Result]]:
         """Lets newcomers in, moves all sentences one token on, and gives results that were found in earlier steps."""
-        self._admit()
-        if not self._search.is_busy:
-            return list(self._made(len(self._left) * self._most))
-        self._board.move(self._search)
-        made = list(self._made(self._group))
-        gone = self._search.dismiss()
-        if gone.sentences:
-            self._left.append(_Left(deque(self._keys[place] for place in gone.sentences), gone.results()))
-        return made
+        return list(self._stepped())
 
-    def results(self) -> Iterator[tuple[Any, Result]]:
-        """The key and the result of every request, as they are found, until the session is idle."""
+    def results(self, coming: Iterable[tuple[Hashable, Any, Request]] = ()) -> Iterator[tuple[Any, Result]]:
+        """The key and the result of every request, as they are found, until the session is idle.
+
+        So are those of `coming` requests, with their keys and sources, which are made while the device computes, or
+        when places are free. What the caller does with a result is done while the device computes, too.
+        """
+        self._coming = iter(coming)
+        self._draw(1)
         while not self.is_idle:
-            yield from self.step()
+            yield from self._stepped()
         if self._room is None:
             self._search.reserve(0)
+
+    def _stepped(self) -> Iterator[tuple[Hashable, Result]]:
+        """A step. Its results are given while the device computes it."""
+        self._admit()
+        search = self._search
+        if not search.is_busy:
+            yield from self._made(lambda _: True)
+            return
+        self._board.move(search)
+        search.send_news()
+        self._draw(min(self._most, len(self._waiting) + self._ahead))
+        yield from self._made(lambda count: count < self._fewest or (search.is_moving and count < self._most))
+        gone = search.dismiss()
+        if gone.sentences:
+            self._left.append(_Left(deque(self._keys[place] for place in gone.sentences), gone.results()))
+
+    def _draw(self, count: int) -> bool:
+        """Whether a request waits, once so many do, or as many as there are."""
+        for key, source, request in islice(self._coming, max(0, count - len(self._waiting))):
+            self.submit(key, source, request)
+        return bool(self._waiting)
 
     def _admit(self) -> None:
         """New sentences take free places, or places behind the last; if none waits, the others close ranks."""
@@ -202,15 +225,16 @@ class Session:
         search = self._search
         empty = search.free
         if len(empty) > self._free * len(self._keys) or (self._waiting and not search.is_busy):
-            while self._waiting and empty:
+            while self._draw(1) and empty:
                 empty = self._enter(empty)
             if empty and not self._fixed and search.is_busy:
                 self._close_ranks()
-        while not self._fixed and self._waiting and len(self._keys) < self._most and not search.free:
+        while not self._fixed and self._draw(1) and len(self._keys) < self._most and not search.free:
             self._enter(list(range(len(self._keys), self._most)))
 
     def _enter(self, empty: list[int]) -> list[int]:
         """The next that wait take the first of these places; gives the places that remain."""
+        self._draw(min(len(empty), self._group))
         count = min(len(empty), self._group, len(self._waiting))
         entering, places = [self._waiting.popleft() for _ in range(count)], empty[:count]
         behind = places[0] >= len(self._keys)
@@ -227,17 +251,16 @@ class Session:
         self._board.keep(busy)
         self._keys = [self._keys[place] for place in busy]
 
-    def _made(self, count: int) -> Iterator[tuple[Hashable, Result]]:
-        """At most so many of the results of those that have left, which are only made here."""
-        while self._left and count:
+    def _made(self, more: Callable[[int], bool]) -> Iterator[tuple[Hashable, Result]]:
+        """Results of those that have left, which are only made here, as long as more are wanted than so many."""
+        count = 0
+        while self._left and more(count):
             keys, results = self._left[0]
-            some = list(islice(results, count))
-            count -= len(some)
-            if count:
+            if (result := next(results, None)) is None:
                 self._left.popleft()
-            for result in some:
-                if (key := keys.popleft()) is not _NOBODY:
-                    yield key, result
+            elif (key := keys.popleft()) is not _NOBODY:
+                yield key, result
+            count += 1
 
 
 def decode(step: Step[StateT], state: StateT, requests: Sequence[Request], search: Search) -> list[Result]:

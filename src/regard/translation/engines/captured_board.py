@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
-from regard.batches.rows import Rows, rows_of
+from regard.batches.rows import Rows, rows_of_ids
 from regard.search import Search
 from regard.translation.engines.engine import Decoding
 
@@ -34,7 +34,7 @@ def captured(work: Callable[[], None]) -> Callable[[], None]:
     torch.cuda.current_stream().wait_stream(stream)
     graph = torch.cuda.CUDAGraph()
     try:
-        with torch.cuda.graph(graph):
+        with torch.cuda.graph(graph, capture_error_mode="thread_local"):  # others may use the GPU meanwhile
             work()
     except torch.cuda.OutOfMemoryError:  # a RuntimeError, too; the caller frees memory and tries again
         raise
@@ -54,18 +54,19 @@ class CapturedBoard:
     def __init__(
         self, model: Decoding, search: Search, state: Any, *, start: Callable[[Rows], Any], nothing: Rows
     ) -> None:
-        self._model, self._search, self._state, self._rows = model, search, state, nothing
+        self._model, self._search, self._state = model, search, state
+        self._filled = torch.stack(nothing)  # of new sentences
+        self._rows = Rows(*self._filled)
         self._places = torch.zeros(len(nothing.tokens), dtype=torch.long, device=nothing.tokens.device)
         self._enter = captured(lambda: state.put(self._places, start(self._rows)))
         self._step: Callable[[], None] | None = None
 
     def enter(self, sources: Sequence[Sequence[int]], places: Sequence[int]) -> None:
         """Sentences take these places. A group that is not full has its first sentence again, in the same place."""
-        rows = rows_of([[source] for source in sources], length=self._rows.tokens.size(1))
         fewer = len(self._places) - len(places)
-        for there, new in zip((*self._rows, self._places), (*rows, torch.tensor(places)), strict=True):
-            again = new[:1].expand(fewer, *new.shape[1:])
-            _send(torch.cat([new, again]), there)
+        group = [*sources, *[sources[0]] * fewer]
+        _send(torch.from_numpy(rows_of_ids(group, length=self._filled.size(2))), self._filled)
+        _send(torch.tensor([*places, *[places[0]] * fewer]), self._places)
         self._enter()
 
     def keep(self, places: Sequence[int]) -> None:

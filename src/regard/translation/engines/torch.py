@@ -25,7 +25,7 @@ from regard.search import Board, Request, Result, Search, SearchSettings, Sessio
 from regard.search.length import limit
 from regard.tokens import Tokenisers
 from regard.translation.engines.captured_board import CapturedBoard
-from regard.translation.engines.engine import Decoding, EngineFile, Loaded, Made, Work, plain_requests
+from regard.translation.engines.engine import Decoding, EngineFile, Loaded, Made, Work, request_for
 from regard.translation.engines.ensemble import Ensemble, in_place
 from regard.translation.garbage import no_garbage
 
@@ -41,11 +41,26 @@ _MOST_BENCHES = 4  # kept at a time; with a base model in float32 each takes abo
 
 
 class _Order(NamedTuple, Generic[Made]):
-    """Sentences with their ends, what is asked of each, and what is made of each number and result."""
+    """Sentences and their end, what is asked of each, and what is made of each number and result."""
 
     sentences: Sequence[Sequence[int]]
-    requests: Sequence[Request]
+    end: int
+    requests: Sequence[Request] | None  # None: plain ones, which are made while a GPU computes
     work: Work[Made]
+
+    def length(self, number: int) -> int:
+        """Of this sentence with its end."""
+        return len(self.sentences[number]) + 1
+
+    def is_plain(self, numbers: Sequence[int]) -> bool:
+        """Whether nothing is asked of these."""
+        return self.requests is None or all(self.requests[number].is_plain for number in numbers)
+
+    def submitted(self, number: int) -> tuple[int, list[int], Request]:
+        """What a session gets."""
+        sentence = self.sentences[number]
+        request = request_for(sentence) if self.requests is None else self.requests[number]
+        return number, [*sentence, self.end], request
 
 
 class SessionKind(NamedTuple):
@@ -93,13 +108,17 @@ class TorchEngine:
         requests: Sequence[Request] | None = None,
     ) -> list[Made]:
         """What `work` makes of each sentence's number and result, in order; it works while a GPU computes the next."""
-        asked = plain_requests(sentences) if requests is None else requests
-        ended = [[*sentence, self.tokenisers.source.end] for sentence in sentences]
         begin, end = self.tokenisers.target.begin, self.tokenisers.target.end
         with self.lock:
             search = build(settings, begin=begin, end=end, device=self.device)
-            order = _Order(ended, asked, work)
-            made = dict((self._on_a_gpu if self.device.type == "cuda" else self._on_a_cpu)(order, search))
+            for request in requests or ():
+                search.check(request)
+            order = _Order(sentences, self.tokenisers.source.end, requests, work)
+            if self.device.type == "cuda":
+                with no_garbage():
+                    made = dict(self._on_a_gpu(order, search))
+            else:
+                made = dict(self._on_a_cpu(order, search))
         return [made[number] for number in range(len(sentences))]
 
     def kind_of_session(self, sentence: Sequence[int], settings: SearchSettings, request: Request) -> SessionKind:
@@ -131,7 +150,7 @@ class TorchEngine:
     def _on_a_cpu(self, order: _Order[Made], search: Search) -> Iterator[tuple[int, Made]]:
         """Groups of similar length, the longest first; in each, waiting sentences take the places of finished ones."""
         start = partial(self._started, search.width)
-        for numbers, places in _groups([len(sentence) for sentence in order.sentences], _CPU_TOKENS // search.width):
+        for numbers, places in _groups([*map(order.length, range(len(order.sentences)))], _CPU_TOKENS // search.width):
             board = StateBoard(self.model.step, start, device=self.device)
             yield from _made(Session(board, search, places=places), numbers, order)
 
@@ -144,8 +163,8 @@ class TorchEngine:
     def _on_a_gpu(self, order: _Order[Made], search: Search) -> Iterator[tuple[int, Made]]:
         """All sentences of one padded length after the other."""
         by_length: dict[int, list[int]] = {}
-        for number, sentence in enumerate(order.sentences):
-            by_length.setdefault(_padded(len(sentence)), []).append(number)
+        for number in range(len(order.sentences)):
+            by_length.setdefault(_padded(order.length(number)), []).append(number)
         for length, numbers in sorted(by_length.items()):
             try:
                 made = self._of_one_length(length, numbers, order, search)
@@ -166,12 +185,10 @@ class TorchEngine:
         self, length: int, numbers: Sequence[int], order: _Order[Made], search: Search
     ) -> list[tuple[int, Made]]:
         """What is made of sentences that are padded to the same length, as they are found."""
-        plain = all(order.requests[number].is_plain for number in numbers)
-        bench = self._bench(length, search, plain=plain)
+        bench = self._bench(length, search, plain=order.is_plain(numbers))
         session = Session(bench.board, bench.search, places=bench.places, free=_GPU_SHARE, fixed=True, room=bench.room)
         try:
-            with no_garbage():
-                return list(_made(session, numbers, order))
+            return list(_made(session, numbers, order))
         except BaseException:  # sentences are left in the places
             self.benches.pop((length, search.settings), None)
             raise
@@ -216,7 +233,7 @@ class TorchEngine:
         while len(self.benches) >= _MOST_BENCHES:
             del self.benches[next(iter(self.benches))]
         own = build(search.settings, begin=search.begin, end=search.end, device=self.device)
-        some = Rows(*(tensor[:group].clone() for tensor in nothing))
+        some = Rows(*(tensor[:group] for tensor in nothing))
         captured = CapturedBoard(self.model, own, fixed, start=partial(self._start, width), nothing=some)
         self.benches[key] = _Bench(places, own, room, captured)
         return self.benches[key]
@@ -233,9 +250,7 @@ class _Bench(NamedTuple):
 
 def _made(session: Session, numbers: Sequence[int], order: _Order[Made]) -> Iterator[tuple[int, Made]]:
     """What is made of the sentences with these numbers, as they are found."""
-    for number in numbers:
-        session.submit(number, order.sentences[number], order.requests[number])
-    for number, result in session.results():
+    for number, result in session.results(map(order.submitted, numbers)):
         yield number, order.work(number, result)
 
 
