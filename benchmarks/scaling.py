@@ -18,7 +18,7 @@ VOCABULARY = 37_000
 TOKENS = 25_200  # target tokens a step and card, as measured: 198 rows of 128, 98.8% full (docs/performance.md)
 SPEED = {"base": 1_057_000, "big": 408_000}  # target tokens a second on one H200, measured
 OPTIMISER, IDLE = 0.61e-3, 1.13e-3  # seconds of a step of `base` that do not depend on its tokens, measured
-START = 150.0  # seconds before the first step on 2.8 million pairs: tokeniser, preparation, compilation; measured
+START = 99.0  # seconds before the first step on 2.75 million pairs: tokeniser, preparation, compilation; measured
 
 NVLINK = 450e9  # bytes a second and direction of a card within a machine, stated (NVLink 4: 900 GB/s both ways)
 NETWORKS = {"400 Gb/s a card": 50e9, "100 Gb/s a machine": 12.5e9 / 8}  # bytes a second, direction and card, stated

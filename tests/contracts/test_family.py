@@ -138,6 +138,16 @@ def test_a_masked_run_that_was_stopped_ends_with_the_same_weights(folder: Path) 
     assert (whole / "weights.safetensors").read_bytes() == (folder / "m-parts/weights.safetensors").read_bytes()
 
 
+def test_the_space_before_a_mask_belongs_to_the_word_that_is_hidden(folder: Path) -> None:
+    more = ("model.layers=2", "tokeniser.kind=subwords", "tokeniser.vocabulary=320", "data.whole_words=true")
+    data, valid = folder / "text.txt", folder / "test.txt"
+    model = regard.load(family.model(folder / "subwords", "masked", data, *more, steps=150, valid=valid))
+    assert isinstance(model, MaskedModel)
+    assert model.tokeniser.pieces(model.tokeniser.encode("a [MASK]"))[-2:] == ["▁", "[MASK]"]
+    assert [each[0].text for each in model.fill("the [MASK] sees the cat .")] == ["the cat sees the cat ."]
+    assert model.fill("[MASK] cat sees the cat .")[0][0].text == "the cat sees the cat ."
+
+
 def test_a_masked_model_fills_in_what_is_hidden(masked: Path) -> None:
     model = regard.load(masked)
     assert isinstance(model, MaskedModel)

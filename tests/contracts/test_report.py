@@ -306,6 +306,15 @@ def test_the_card_of_an_adapted_model_does_not_claim_that_it_knows_all_its_data(
     assert "It started from `models/base`, which has its own card" in card(adapted)
 
 
+@pytest.mark.parametrize(
+    ("architecture", "told"), [("transformer", "A transformer"), ("encoder_only", "An encoder-only")]
+)
+def test_an_architecture_is_named_as_one_says_it(architecture: str, told: str) -> None:
+    run = summary()._replace(architecture=architecture)
+    assert f"{told} model with" in card(run)
+    assert f"{told} model with" in report(run)
+
+
 def test_hostile_text_is_no_markup_in_the_card() -> None:
     evil = summary()._replace(name=EVIL, languages={"source": EVIL, "target": EVIL}, command=f"```\n{EVIL}", scores={})
     text = card(evil)

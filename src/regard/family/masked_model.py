@@ -7,6 +7,7 @@ model.fill("The [MASK] sat.")[0].text
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import cached_property
 from typing import ClassVar, NamedTuple, overload
 
 import torch
@@ -16,6 +17,7 @@ from regard.errors import TextError
 from regard.family.reading import Reading
 from regard.tasks.masked import MASK
 from regard.tokens.lines import id_of
+from regard.tokens.tokeniser import SPACE
 
 
 class Filling(NamedTuple):
@@ -39,7 +41,7 @@ class MaskedModel(Reading):
         """For each [MASK] of a text, or of each of several texts, the `count` likeliest tokens, the best first."""
         texts = [text] if isinstance(text, str) else list(text)
         mask = id_of(self.tokeniser, MASK)
-        ids = [self.lines.encode(each) for each in texts]
+        ids = [self._without_loose_spaces(self.lines.encode(each), mask) for each in texts]
         for each, tokens in zip(texts, ids, strict=True):
             if mask not in tokens:
                 raise TextError(
@@ -50,6 +52,18 @@ class MaskedModel(Reading):
         for number, logits in self.outputs(ids):
             found[number] = self._fillings(ids[number], logits, mask, count)
         return found[0] if isinstance(text, str) else found
+
+    def _without_loose_spaces(self, ids: Sequence[int], mask: int) -> list[int]:
+        """A text's ids without spaces before masks, where words begin with their spaces: one hides with its word."""
+        if not self._words_have_spaces:
+            return list(ids)
+        pieces = zip(self.tokeniser.pieces(ids), [*ids[1:], -1], strict=True)
+        return [token for token, (piece, after) in zip(ids, pieces, strict=True) if piece != SPACE or after != mask]
+
+    @cached_property
+    def _words_have_spaces(self) -> bool:
+        pieces = self.tokeniser.pieces(range(self.tokeniser.size))
+        return any(len(piece) > 1 and piece.startswith(SPACE) for piece in pieces)
 
     def _fillings(self, ids: Sequence[int], logits: Tensor, mask: int, count: int) -> list[list[Filling]]:
         places = [place for place, token in enumerate(ids) if token == mask]

@@ -35,7 +35,7 @@ class TokeniserSettings(Settings):
     target_vocabulary: int | None = Field(default=None, ge=4, le=2**24)
     target_options: _Options | None = None
     reversed: bool = False
-    sample: int = Field(default=400_000, ge=2)
+    sample: int = Field(default=200_000, ge=2)
     protected: _Strings = ()
     patterns: _Strings = ()
     patterns_limit: int = Field(default=200, ge=0)

@@ -16,7 +16,7 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import cached_property
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic import Field
 from sentencepiece import SentencePieceProcessor, SentencePieceTrainer
@@ -28,6 +28,7 @@ from regard.tokens.listing import character_counts, frequent
 from regard.tokens.tokeniser import BEGIN, END, SPACE, SPECIAL, UNKNOWN, fingerprint, utf8, word_starts
 
 _THREADS = 16  # the sums of unigram training depend on how many threads share them: a constant makes files repeatable
+_SEEDS, _SEEDS_A_PIECE = 300_000, 8  # unigram training begins with so many candidates; more are slower and no better
 _BYTES = 256
 _TOGETHER = 10_000  # texts whose characters are counted at a time
 _FEW = 24  # texts that are encoded one by one
@@ -147,6 +148,7 @@ def train(texts: Sequence[str], *, vocabulary: int, protected: Sequence[str], op
             shuffle_input_sentence=False,
             num_threads=_THREADS,
             minloglevel=2,
+            **_candidates(texts, vocabulary),
         )
     except RuntimeError as error:
         raise _explained(error, vocabulary) from None
@@ -177,6 +179,12 @@ def load(files: Mapping[str, bytes], *, options: Options) -> Subwords:
 def _readable(text: str) -> str:
     """The text without the two characters that SentencePiece keeps for itself; it would drop a line with U+2585."""
     return text.replace(SPACE, " ").replace("\u2585", " ")
+
+
+def _candidates(texts: Sequence[str], vocabulary: int) -> dict[str, Any]:
+    """How many candidates unigram training begins with; nothing where the texts are too short to have so many."""
+    most = max(_SEEDS, _SEEDS_A_PIECE * vocabulary)
+    return {"seed_sentencepiece_size": most} if sum(map(len, texts)) > most else {}
 
 
 def _characters(texts: Sequence[str], *, protected: Sequence[str], minimum: int, limit: int) -> str:

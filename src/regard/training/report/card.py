@@ -67,7 +67,7 @@ def _what(summary: Summary, *, report: str) -> str:
     version = _text(summary.machine.get("regard", ""))
     does = wording(summary.task).does.format(source=source, target=target)
     return (
-        f"{does} A {_text(summary.architecture)} model with "
+        f"{does} {_text(summary.kind)} model with "
         f"{figures.count(summary.parameters)} parameters, trained with Regard {version}".rstrip()
         + f". [report.html]({report}) shows how training went."
     )

@@ -90,7 +90,7 @@ def report(summary: Summary) -> str:
 def _header(summary: Summary) -> str:
     pages = ", ".join(f'<a href="#{name}">{text}</a>' for name, text in _CONTENTS)
     return (
-        f"<h1>{escape(summary.name)}</h1>\n<p>A {escape(summary.architecture)} model with "
+        f"<h1>{escape(summary.name)}</h1>\n<p>{escape(summary.kind)} model with "
         f"{figures.count(summary.parameters)} parameters{_purpose(summary)}. "
         f"This report shows how it was trained.</p>\n"
         f'<nav aria-label="Contents"><p>{pages}</p></nav>'

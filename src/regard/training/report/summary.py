@@ -28,3 +28,9 @@ class Summary(NamedTuple):
     samples: list[tuple[str, str, str]]  # source, reference, translation
     search: dict[str, float] = {}  # what was chosen on the held-out pairs: length_penalty  # noqa: RUF012
     task: str = "translation"
+
+    @property
+    def kind(self) -> str:
+        """The architecture with its article: `A transformer`, `An encoder-only`."""
+        name = self.architecture.replace("_", "-")
+        return f"{'An' if name[:1] in 'aeiou' else 'A'} {name}"

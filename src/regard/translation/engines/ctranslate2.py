@@ -46,7 +46,7 @@ def available() -> bool:
 class _Found(NamedTuple):
     """A hypothesis of CTranslate2."""
 
-    words: tuple[int, ...]
+    words: Sequence[str]  # without its end
     total: float
 
 
@@ -178,12 +178,23 @@ class CTranslate2Engine:
         """The best hypotheses by our own length penalty; None where our search would have stepped in."""
         found = []
         for words, score in zip(answer.hypotheses, answer.scores, strict=True):
-            ids = tuple(self._target[word] for word in words[:-1])
-            if words[-1] != _END or len(ids) > longest or _guarded(ids, settings):
+            said = words[:-1]
+            if words[-1] != _END or len(said) > longest or _guarded(said, settings):
                 return None
-            found.append(_Found(ids, score * len(words) ** _their_penalty(settings)))
+            found.append(_Found(said, score * len(words) ** _their_penalty(settings)))
         best = sorted(found, key=lambda one: (-_score(one, settings), len(one.words)))[: settings.n_best]
-        return Result(request=request, hypotheses=tuple(_hypothesis(one, settings, longest) for one in best))
+        return Result(request=request, hypotheses=tuple(self._hypothesis(one, settings, longest) for one in best))
+
+    def _hypothesis(self, found: _Found, settings: SearchSettings, longest: int) -> Hypothesis:
+        return Hypothesis(
+            ids=tuple(map(self._target.__getitem__, found.words)),
+            score=_score(found, settings),
+            total=found.total,
+            logprobs=(),
+            length_limited=len(found.words) >= longest,
+            repetition_stopped=False,
+            constraints_met=True,
+        )
 
 
 def _threads() -> int:
@@ -212,14 +223,14 @@ def _their_penalty(settings: SearchSettings) -> float:
     return _LIKE_OURS * settings.length_penalty or _NEARLY_NONE
 
 
-def _guarded(ids: Sequence[int], settings: SearchSettings) -> bool:
+def _guarded(words: Sequence[str], settings: SearchSettings) -> bool:
     """Whether the guard against repetition would have forbidden one of these words."""
-    if len(ids) - len(set(ids)) < settings.repetition_copies:
+    if len(words) - len(set(words)) < settings.repetition_copies:
         return False  # too few words were said before
     for cycle in range(1, settings.repetition_cycle + 1):
         repeated = 0
-        for place in range(cycle, len(ids)):
-            repeated = repeated + 1 if ids[place] == ids[place - cycle] else 0
+        for place in range(cycle, len(words)):
+            repeated = repeated + 1 if words[place] == words[place - cycle] else 0
             if repeated > cycle * (settings.repetition_copies - 1):
                 return True
     return False
@@ -228,18 +239,6 @@ def _guarded(ids: Sequence[int], settings: SearchSettings) -> bool:
 def _score(found: _Found, settings: SearchSettings) -> float:
     penalty: float = ((5 + len(found.words) + 1) / 6) ** settings.length_penalty
     return found.total / penalty
-
-
-def _hypothesis(found: _Found, settings: SearchSettings, longest: int) -> Hypothesis:
-    return Hypothesis(
-        ids=found.words,
-        score=_score(found, settings),
-        total=found.total,
-        logprobs=(),
-        length_limited=len(found.words) >= longest,
-        repetition_stopped=False,
-        constraints_met=True,
-    )
 
 
 def _open(loaded: Loaded) -> Engine:
