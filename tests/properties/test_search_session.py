@@ -7,10 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from test_search import board_of, kinds, results, run, search_of, seeds
+from torch import Tensor
 
 from made_up import END, MadeUp
 from regard.errors import SettingsError
 from regard.search import Request, Search, Session
+from regard.search.search import Dismissed
 
 
 @given(seeds, kinds, st.integers(1, 4))
@@ -80,8 +82,17 @@ def test_a_result_is_given_between_the_beginning_of_a_step_and_its_end(monkeypat
     session, search = paced(MadeUp(seed=1, vocabulary=6), places=8)
     events: list[str] = []
     move, dismiss = search.move, search.dismiss
-    monkeypatch.setattr(search, "move", lambda logits: (events.append("begins"), move(logits))[1])
-    monkeypatch.setattr(search, "dismiss", lambda: (events.append("ends"), dismiss())[1])
+
+    def begins(logits: Tensor) -> Tensor | None:
+        events.append("begins")
+        return move(logits)
+
+    def ends() -> Dismissed:
+        events.append("ends")
+        return dismiss()
+
+    monkeypatch.setattr(search, "move", begins)
+    monkeypatch.setattr(search, "dismiss", ends)
     found = session.results((n, n, Request(source_length=n % 3)) for n in range(30))
     events.extend("given" if search.is_busy else "given at last" for _ in found)
     assert events.count("given") > 8
@@ -95,15 +106,15 @@ def test_more_results_than_the_fewest_are_made_only_while_the_device_computes(mo
     most = {}
     for moving in (False, True):
         session, search = paced(MadeUp(seed=1, vocabulary=6), places=32)
-        monkeypatch.setattr(Search, "is_moving", property(lambda _, moving=moving: moving))
+        monkeypatch.setattr(Search, "is_moving", moving)
         for n in range(200):
             session.submit(n, n, Request(source_length=n % 3))
-        given, found = [], []
+        given, found = [], set()
         while not session.is_idle:
-            found += (new := session.step())
+            found |= (new := dict(session.step())).keys()
             if search.is_busy:
                 given.append(len(new))
-        assert sorted(key for key, _ in found) == list(range(200))
+        assert found == set(range(200))
         most[moving] = max(given)
     assert most[False] == 1
     assert 4 < most[True] <= 32

@@ -52,7 +52,7 @@ class OnHost(NamedTuple):
     @property
     def have_arrived(self) -> bool:
         """Whether they are there."""
-        return self.arrival is None or self.arrival.query()
+        return self.arrival is None or bool(self.arrival.query())  # type: ignore[no-untyped-call]
 
     def arrays(self) -> list[NDArray[Any]]:
         """They themselves; the host waits for them."""
