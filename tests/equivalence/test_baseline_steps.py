@@ -119,8 +119,8 @@ def test_searching_in_places_that_are_filled_again_finds_what_is_found_alone(nam
     sentences = [[random.randrange(2, 20) for _ in range(random.randint(1, 6))] for _ in range(9)]
     settings = SearchSettings(beam_size=2, max_length=7)
     search = build(settings, begin=BEGIN, end=END)
-    ended = [[*sentence, END] for sentence in sentences]
-    together = dict(engine._on_a_gpu(_Order(ended, plain_requests(sentences), lambda _, result: result), search))
+    order = _Order(sentences, END, plain_requests(sentences), lambda _, result: result)
+    together = dict(engine._on_a_gpu(order, search))
     for number, sentence in enumerate(sentences):
         (alone,) = engine.search([sentence], settings)
         assert together[number].hypotheses[0].ids == alone.hypotheses[0].ids
