@@ -52,6 +52,6 @@ def test_the_runner_trains_a_model_to_start_from_then_those_that_start_from_it(
     recipe = json.loads((tmp_path / "runs" / "trec-from-masked_seed1" / "training" / "recipe.json").read_text())
     assert recipe["data"]["adapt"] == str(tmp_path / "runs" / "masked-english_seed1")
     text = gzip.decompress((tmp_path / "runs" / "masked-english_seed" / "text.txt.gz").read_bytes()).decode()
-    assert text.count("The dog sees the rose .") == 7
+    assert text.count("The dog sees the rose .") == 2  # one for each part of Europarl that is read by default
     tested = {line.split("\t")[0] for line in (tmp_path / "made.tsv").read_text().splitlines()}
     assert tested.isdisjoint(text.splitlines())
