@@ -1,7 +1,8 @@
 """The server under load: alone, beside the bare engine, and beside the real LibreTranslate with the same model.
 
     python benchmarks/serving.py alone --texts FILE [--model en-de] [--engine ctranslate2]
-        latency and sentences/s with 1, 8, 64 and 256 clients, and what is lost between the bare engine and HTTP
+        latency and sentences/s with 1, 8, 64 and 256 clients, and what is lost between the bare engine and HTTP, in
+        alternating rounds
     python benchmarks/serving.py beside --texts FILE --libretranslate VENV/bin/python [--engine ctranslate2]
         arrays of 40, and 32 clients with single sentences, in alternating rounds
     python benchmarks/serving.py arrays --texts FILE --model FOLDER --device cuda
@@ -18,7 +19,7 @@ environment: ARGOS_INTER_THREADS=2 ARGOS_INTRA_THREADS=1 lets it search two sent
 from __future__ import annotations
 
 import argparse
-import json
+import math
 import random
 import subprocess
 import sys
@@ -26,6 +27,7 @@ import tempfile
 from pathlib import Path
 from statistics import median
 
+from serving_parts.bare import Bare
 from serving_parts.company import compare_company
 from serving_parts.libretranslate_peer import start_libretranslate
 from serving_parts.load import Load, Measured, free_port, wait_for
@@ -58,37 +60,22 @@ def _measure(options: argparse.Namespace, texts: list[str]) -> None:
 
 
 def _alone(options: argparse.Namespace, texts: list[str]) -> None:
-    bare = 0.0 if options.device == "cuda" else _bare(options, texts)
-    print(f"bare engine: {bare:.1f} sentences/s")
+    bare = None if options.device == "cuda" else Bare(options.model, options.engine, texts)
     with _Regard(options, [options.model]) as (port, process):
+        load = Load(port, texts, source=options.source, target=options.target, size=1, process=process)
         for clients in options.clients or _CLIENTS:
-            load = Load(port, texts, source=options.source, target=options.target, size=1, process=process)
             load.run(clients=min(clients, 8), seconds=2)
-            found = load.run(clients=clients, seconds=options.seconds)
-            lost = f", {100 * (1 - found.rate / bare):.0f}% lost to HTTP" if bare else ""
-            print(f"{clients:4d} clients: {found}{lost}", flush=True)
-
-
-def _bare(options: argparse.Namespace, texts: list[str]) -> float:
-    """Sentences/s of a Translator that has all of them at once, in a process of its own, on as many threads."""
-    code = (
-        "import os, sys, json, time, regard\n"
-        "model, engine, device, seconds = json.loads(sys.argv[1])\n"
-        "texts = json.loads(sys.stdin.read())\n"
-        "translator = regard.load(model, engine=engine, device=device)\n"
-        "if hasattr(translator.engine, 'use_workers'):\n"
-        "    translator.engine.use_workers(len(os.sched_getaffinity(0)))\n"
-        "translator.translate(texts[:64])\n"
-        "began, count = time.monotonic(), 0\n"
-        "while time.monotonic() < began + seconds:\n"
-        "    translator.translate(texts[:256]); count += len(texts[:256])\n"
-        "print(count / (time.monotonic() - began))\n"
-    )
-    given = json.dumps([options.model, options.engine, options.device, options.seconds])
-    found = subprocess.run(
-        [sys.executable, "-c", code, given], input=json.dumps(texts), capture_output=True, text=True, check=True
-    )
-    return float(found.stdout)
+            lost = []
+            for _ in range(options.rounds):
+                alone = bare.rate(options.seconds) if bare else math.nan
+                found = load.run(clients=clients, seconds=options.seconds)
+                lost.append(100 * (1 - found.rate / alone))
+                print(f"{clients:4d} clients: {found}; the bare engine {alone:.1f}, {lost[-1]:.0f}% lost", flush=True)
+            print(
+                f"{clients:4d} clients: {median(lost):.0f}% lost to HTTP, the median of {len(lost)} rounds", flush=True
+            )
+    if bare:
+        bare.close()
 
 
 def _arrays(options: argparse.Namespace, texts: list[str]) -> None:

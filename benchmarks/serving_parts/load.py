@@ -1,4 +1,7 @@
-"""Clients that send one request after the other, in one asyncio loop, and what they measure."""
+"""Clients that send one request after the other, in one asyncio loop, and what they measure.
+
+They share the cores with the server, so they compute little: requests are put together before, and answers read after.
+"""
 
 from __future__ import annotations
 
@@ -8,8 +11,10 @@ import os
 import socket
 import time
 import urllib.request
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import cast
 
 
 @dataclass
@@ -48,43 +53,107 @@ class Load:
         self._port, self._texts, self._size, self._process = port, texts, size, process
         self._languages = {"source": source, "target": target}
         self._next = 0
+        self._made: list[bytes] = []
 
     def run(self, *, clients: int, seconds: float) -> Measured:
-        """So many clients for some seconds; requests that have begun are waited for, and count by their share."""
+        """So many clients for some seconds; requests that have begun are waited for, and their seconds count."""
         return asyncio.run(self._run(clients, seconds))
 
     async def _run(self, clients: int, seconds: float) -> Measured:
+        loop = asyncio.get_running_loop()
+        turns = _Turns(self._requests(), end=time.monotonic() + seconds)
         began, cpu = time.monotonic(), cpu_seconds(self._process)
-        measured = Measured(seconds)
-        await asyncio.gather(*(self._client(began + seconds, measured) for _ in range(clients)))
-        measured.seconds, measured.cpu = time.monotonic() - began, cpu_seconds(self._process) - cpu
-        return measured
-
-    async def _client(self, end: float, measured: Measured) -> None:
-        reader, writer = await asyncio.open_connection("127.0.0.1", self._port)
-        while time.monotonic() < end:
-            began = time.monotonic()
-            status, answer = await post(reader, writer, "/translate", self._body())
-            found = json.loads(answer).get("translatedText")
+        opened = [await loop.create_connection(lambda: _Client(turns), "127.0.0.1", self._port) for _ in range(clients)]
+        await asyncio.gather(*(client.over for _, client in opened))
+        measured = Measured(time.monotonic() - began, latencies=turns.latencies)
+        measured.cpu = cpu_seconds(self._process) - cpu
+        for status, body in turns.answers:
+            found = json.loads(body).get("translatedText") if status == 200 else None
             texts = [found] if isinstance(found, str) else found or []
-            if status == 200 and all(texts):
+            if len(texts) == self._size and all(texts):
                 measured.sentences += len(texts)
-                measured.latencies.append(time.monotonic() - began)
             else:
                 measured.failures += 1
-        writer.close()
+        return measured
 
-    def _body(self) -> bytes:
-        chosen = [self._texts[(self._next + n) % len(self._texts)] for n in range(self._size)]
-        self._next += self._size
-        query = chosen if self._size > 1 else chosen[0]
-        return json.dumps({"q": query, **self._languages}).encode()
+    def _requests(self) -> Iterator[bytes]:
+        """All different ones, again and again; the next run goes on where this one ends."""
+        if not self._made:
+            texts = self._texts * self._size
+            groups = [texts[first : first + self._size] for first in range(0, len(texts), self._size)]
+            self._made = [self._request(group) for group in groups]
+        while True:
+            self._next += 1
+            yield self._made[self._next % len(self._made)]
+
+    def _request(self, texts: list[str]) -> bytes:
+        query = texts if self._size > 1 else texts[0]
+        return request("/translate", json.dumps({"q": query, **self._languages}).encode())
+
+
+@dataclass
+class _Turns:
+    """What all clients of a run share."""
+
+    requests: Iterator[bytes]
+    end: float  # when no more requests are sent
+    latencies: list[float] = field(default_factory=list)
+    answers: list[tuple[int, bytes]] = field(default_factory=list)  # status and body
+
+
+class _Client(asyncio.Protocol):
+    """A connection that sends the next request when the last one is answered."""
+
+    def __init__(self, turns: _Turns) -> None:
+        self.over = asyncio.get_running_loop().create_future()
+        self._turns, self._received, self._needed = turns, b"", 0
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast("asyncio.Transport", transport)
+        self._send()
+
+    def data_received(self, data: bytes) -> None:
+        self._received += data
+        if not self._needed:
+            head = self._received.find(b"\r\n\r\n") + 4
+            if head < 4:
+                return
+            self._head, self._needed = head, head + _length_in(self._received[:head])
+        if len(self._received) >= self._needed:
+            self._turns.latencies.append(time.monotonic() - self._began)
+            self._turns.answers.append((int(self._received[9:12]), self._received[self._head : self._needed]))
+            self._received, self._needed = self._received[self._needed :], 0
+            self._send()
+
+    def connection_lost(self, _: Exception | None) -> None:
+        if not self.over.done():
+            self._turns.answers.append((0, b""))  # a failure
+            self.over.set_result(None)
+
+    def _send(self) -> None:
+        self._began = time.monotonic()
+        if self._began < self._turns.end:
+            self._transport.write(next(self._turns.requests))
+        else:
+            self.over.set_result(None)
+            self._transport.close()
+
+
+def request(path: str, body: bytes) -> bytes:
+    """A request with a JSON body."""
+    head = f"POST {path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: {len(body)}"
+    return head.encode() + b"\r\n\r\n" + body
+
+
+def _length_in(head: bytes) -> int:
+    """The length of the body that the lines of a head tell."""
+    lines = head.lower().split(b"\r\n")
+    return next(int(line[15:]) for line in lines if line.startswith(b"content-length:"))
 
 
 async def post(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, path: str, body: bytes) -> tuple[int, bytes]:
     """A request with a JSON body on an open connection; the status and the body of the answer."""
-    head = f"POST {path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: {len(body)}"
-    writer.write(head.encode() + b"\r\n\r\n" + body)
+    writer.write(request(path, body))
     return await answer(reader)
 
 
