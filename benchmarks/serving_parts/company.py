@@ -1,9 +1,8 @@
-"""Whether a sentence is translated by CTranslate2 as it is alone: in random company, and in windows of equal length."""
+"""Whether CTranslate2 translates a sentence as it does alone: in random company, and with those of its company."""
 
 from __future__ import annotations
 
 import random
-from itertools import groupby
 
 import regard
 from regard import SearchSettings
@@ -22,13 +21,15 @@ def compare_company(model: str, texts: list[str]) -> None:
         engine, _ = opened(translator.loaded, compute_type=compute_type)
         searching = library().Translator(str(engine.folder), compute_type=compute_type, intra_threads=1)
         alone = _found(searching, sources, [(n,) for n in range(len(sources))])
-        for name, windows in (("random company", _random(sources)), ("equal lengths", _equal(sources))):
+        companies = [engine.company(len(source) + 1) for source in sources]
+        for name, groups in (("any lengths", [0] * len(sources)), ("their company", companies)):
+            windows = _windows(groups)
             found = _found(searching, sources, windows)
             words = sum(found[n][0] != alone[n][0] for n in alone)
             scores = sum(found[n][1] != alone[n][1] for n in alone)
             print(
-                f"{compute_type}, {name}, windows of up to {_WINDOW}: of {len(alone)} sentences, {words} have another "
-                f"translation and {scores} another score than alone",
+                f"{compute_type}, with {name}, windows of up to {_WINDOW}: of {len(alone)} sentences, {words} have "
+                f"another translation and {scores} another score than alone",
                 flush=True,
             )
 
@@ -47,16 +48,12 @@ def _found(searching: object, sources: list[list[str]], windows: list[tuple[int,
     return found
 
 
-def _random(sources: list[list[str]]) -> list[tuple[int, ...]]:
-    numbers = list(range(len(sources)))
+def _windows(groups: list[int]) -> list[tuple[int, ...]]:
+    """Random windows of sentences of the same group."""
+    numbers = list(range(len(groups)))
     random.Random(2).shuffle(numbers)  # noqa: S311
-    return _cut(numbers)
-
-
-def _equal(sources: list[list[str]]) -> list[tuple[int, ...]]:
-    numbers = sorted(range(len(sources)), key=lambda n: len(sources[n]))
-    groups = [list(group) for _, group in groupby(numbers, key=lambda n: len(sources[n]))]
-    return [window for group in groups for window in _cut(group)]
+    apart = ([n for n in numbers if groups[n] == group] for group in sorted(set(groups)))
+    return [window for group in apart for window in _cut(group)]
 
 
 def _cut(numbers: list[int]) -> list[tuple[int, ...]]:

@@ -5,7 +5,6 @@ from collections.abc import Iterator, Sequence
 
 import pytest
 
-from regard.batches.similar_lengths import of_one_length
 from regard.translation.side_by_side import side_by_side
 
 
@@ -47,13 +46,3 @@ def test_an_error_is_raised_at_its_place_and_an_early_end_stops_the_rest() -> No
     assert next(stopped) == 0
     stopped.close()  # type: ignore[attr-defined]
     assert len(taken) < 10
-
-
-def test_batches_of_one_length_have_every_sentence_once_and_no_padding() -> None:
-    lengths = [3, 5, 3, 3, 40, 5, 3, 3, 1]
-    batches = list(of_one_length(lengths, tokens=9, numbers=[n for n in range(len(lengths)) if n != 2]))
-    assert sorted(number for batch in batches for number in batch) == [0, 1, 3, 4, 5, 6, 7, 8]
-    for batch in batches:
-        assert len({lengths[number] for number in batch}) == 1
-        assert len(batch) == 1 or len(batch) * lengths[batch[0]] <= 9
-    assert [lengths[batch[0]] for batch in batches] == [40, 5, 5, 3, 3, 1]

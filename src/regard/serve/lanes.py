@@ -19,7 +19,7 @@ import torch
 from regard.errors import RegardError
 from regard.search import Result, SearchSettings, Session
 from regard.serve.calls import Call, Item, Queues
-from regard.serve.windows import Windows
+from regard.serve.windows import Company, Windows, together
 from regard.translation.engines.ctranslate2 import CTranslate2Engine
 from regard.translation.engines.engine import Engine
 from regard.translation.engines.torch import SessionKind, TorchEngine
@@ -235,9 +235,9 @@ def _told(error: Exception) -> Exception:
 class WindowLane:
     """Threads that search small windows of similar length, each to its end."""
 
-    def __init__(self, search: Searches, *, workers: int, seen: Seen, equal: bool = False) -> None:
+    def __init__(self, search: Searches, *, workers: int, seen: Seen, company: Company = together) -> None:
         self._search, self._workers, self._seen = search, workers, seen
-        self._threads = _Threads(self._run, workers, Windows(equal=equal))
+        self._threads = _Threads(self._run, workers, Windows(company=company))
         self.put, self.close = self._threads.put, self._threads.close
 
     @property
@@ -315,7 +315,7 @@ class _Converted:
     def __init__(self, engine: CTranslate2Engine, *, workers: int, seen: Seen) -> None:
         self._engine = engine
         engine.use_workers(workers)
-        self._windows = WindowLane(self._attempt, workers=workers, seen=seen, equal=engine.equal_lengths)
+        self._windows = WindowLane(self._attempt, workers=workers, seen=seen, company=engine.company)
         self._others = lane_for(engine.fallback, workers=workers, seen=seen)
 
     def put(self, items: Sequence[Item]) -> None:

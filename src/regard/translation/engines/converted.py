@@ -26,6 +26,7 @@ from regard.search import SearchSettings
 from regard.settings import Settings, nearest
 from regard.tokens import Tokenisers
 from regard.translation.engines import trials
+from regard.translation.engines.company import border
 from regard.translation.engines.ctranslate2 import CTranslate2Engine
 from regard.translation.engines.engine import Engine, Loaded, plain_requests
 from regard.translation.engines.trials import Verdict
@@ -98,6 +99,7 @@ def build(
     if verdict is None:
         verdict = compare(engine, engine.fallback, tokenisers)
         trials.remember(key, verdict)
+    engine.border = verdict.border
     return engine, verdict
 
 
@@ -114,7 +116,10 @@ def _make(folder: Path, loaded: Readable, tokenisers: Tokenisers, compute_type: 
 
 
 def compare(engine: CTranslate2Engine, other: Engine, tokenisers: Tokenisers) -> Verdict:
-    """Lets both translate the same sentences of random tokens; those that CTranslate2 leaves to others do not count."""
+    """Lets both translate the same sentences of random tokens; those that CTranslate2 leaves to others do not count.
+
+    In int8, also finds out which lengths may be searched side by side.
+    """
     draw = Random(0)  # noqa: S311
     special = {tokenisers.source.begin, tokenisers.source.end}
     words = [token for token in range(tokenisers.source.size) if token not in special]
@@ -127,6 +132,7 @@ def compare(engine: CTranslate2Engine, other: Engine, tokenisers: Tokenisers) ->
         probes=len(pairs),
         equal=sum(one == other for one, other in pairs),
         begun=sum(one[:1] == other[:1] for one, other in pairs),
+        border=border(engine.scores, words, longest=engine.positions) if engine.compute_type == "int8" else 0,
     )
 
 

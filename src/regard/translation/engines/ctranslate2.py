@@ -5,7 +5,8 @@ finished hypotheses by another length penalty: all of them are taken, and compar
 finished, not once nothing better can come: `_patience` says how many.
 
 Batches are small, and each core searches one of its own: that is faster than large batches on several cores. In int8,
-a batch has sentences of one length. So nothing is padded, and a translation has the same bits in any company.
+a batch has only sentences that do not change each other's bits (`company.py`), so a translation is the same in any
+batch.
 
 What CTranslate2 cannot do as our search does is left to another engine, sentence by sentence: see `supports`,
 and those that reach their limit or repeat themselves.
@@ -21,16 +22,18 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from regard.batches.similar_lengths import by_length, of_one_length
+from regard.batches.similar_lengths import by_length
 from regard.errors import RegardError
 from regard.exchange.ctranslate2_runtime import library, tokens
 from regard.search import Hypothesis, Request, Result, SearchSettings
 from regard.search.length import limit
 from regard.tokens import Tokenisers
 from regard.tokens.tokeniser import SPECIAL
+from regard.translation.engines.company import company
 from regard.translation.engines.engine import Engine, EngineFile, Loaded, plain_requests
 
 _BATCH_TOKENS = 192  # source tokens of the sentences that are searched side by side: their caches stay near the core
+_TRIED = 8  # tokens of a translation in a trial
 _END = SPECIAL[1]
 _LIKE_OURS = 0.7  # length^(0.7 alpha) orders hypotheses of usual lengths almost as ((5 + length) / 6)^alpha does
 _NEARLY_NONE = 1e-30  # a length penalty that changes no score, and yet is not 0, which would end the search early
@@ -65,8 +68,9 @@ class CTranslate2Engine:
         fallback: Callable[[], Engine],
         threads: int | None = None,
     ) -> None:
-        self.compute_type, self._open_fallback, self._positions = compute_type, fallback, positions
+        self.compute_type, self._open_fallback, self.positions = compute_type, fallback, positions
         self.folder = folder  # may move later; opened from here again by `use_workers`
+        self.border = 0  # between lengths that int8 searches apart; 0 while it is not known
         self.use_workers(threads or _threads())
         self._source = tokens(tokenisers.source)
         self._target = {name: number for number, name in enumerate(tokens(tokenisers.target))}
@@ -87,14 +91,18 @@ class CTranslate2Engine:
             intra_threads=1,
         )
 
-    @property
-    def equal_lengths(self) -> bool:
-        """Whether only sentences of the same length are searched side by side.
+    def company(self, length: int) -> int:
+        """Sources of the same company may be searched side by side: they do not change each other's translations.
 
-        Padding changes the last bits of sums. In int8, where states are rounded to 255 steps, one of them can change a
-        translation; without padding, a translation does not depend on the other sentences.
+        In float32, all may. The length includes the end.
         """
-        return self.compute_type == "int8"
+        return company(length, self.border) if self.compute_type == "int8" else 0
+
+    def scores(self, sentences: Sequence[Sequence[int]]) -> list[float]:
+        """The score of a short translation of each of these sentences, which are searched in one batch: for trials."""
+        settings = SearchSettings(method="greedy")
+        texts = [[self._source[token] for token in sentence] for sentence in sentences]
+        return [answer.result().scores[0] for answer in self._started(texts, settings, _TRIED)]
 
     def supports(self, settings: SearchSettings, requests: Sequence[Request] = ()) -> bool:
         """Whether CTranslate2 searches all of this as our own search does.
@@ -137,15 +145,18 @@ class CTranslate2Engine:
         fitting = [
             n
             for n, (sentence, request) in enumerate(zip(sentences, requests, strict=True))
-            if self.supports(settings, [request]) and sentence and max(len(sentence), limits[n]) + 1 <= self._positions
+            if self.supports(settings, [request]) and sentence and max(len(sentence), limits[n]) + 1 <= self.positions
         ]
         waiting = []
         lengths = [len(sentence) + 1 for sentence in sentences]
         share = -(-sum(lengths[n] for n in fitting) // (cores or self.searches_at_once))
-        batches = of_one_length if self.equal_lengths else by_length
-        for batch in batches(lengths, tokens=min(_BATCH_TOKENS, share), numbers=fitting):
-            texts = [[self._source[token] for token in sentences[n]] for n in batch]
-            waiting.append((batch, self._started(texts, settings, max(limits[n] for n in batch))))
+        companies: dict[int, list[int]] = {}
+        for n in fitting:
+            companies.setdefault(self.company(lengths[n]), []).append(n)
+        for _, numbers in sorted(companies.items(), reverse=True):  # the longest first
+            for batch in by_length(lengths, tokens=min(_BATCH_TOKENS, share), numbers=numbers):
+                texts = [[self._source[token] for token in sentences[n]] for n in batch]
+                waiting.append((batch, self._started(texts, settings, max(limits[n] for n in batch))))
         found: dict[int, Result] = {}
         for batch, answers in waiting:
             for n, answer in zip(batch, answers, strict=True):

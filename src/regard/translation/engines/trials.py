@@ -23,7 +23,7 @@ from regard.files import new_file
 from regard.settings import Settings
 from regard.version import __version__
 
-_FORMAT = 2
+_FORMAT = 3
 _LIBRARIES = ("ctranslate2", "numpy", "torch")
 _STEERING = ("CT2_", "DNNL_", "MKL_CBWR", "MKL_ENABLE_INSTRUCTIONS", "ONEDNN_")  # which instructions compute
 _CPU_INFO = Path("/proc/cpuinfo")
@@ -36,6 +36,7 @@ class Verdict(Settings):
     probes: int  # sentences of random tokens that both translated by greedy search
     equal: int  # of them, those with the same tokens
     begun: int  # those that begin with the same token
+    border: int  # between lengths that int8 searches apart (company.py); 0 where there is none
 
     @property
     def agrees(self) -> bool:
