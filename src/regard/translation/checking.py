@@ -11,6 +11,7 @@ from regard.translation.alignment import Aligner
 from regard.translation.belonging import Belonging
 from regard.translation.carrying import Carrying
 from regard.translation.checks import Checks
+from regard.translation.contracting import Contracting
 from regard.translation.emphasis import Emphasis
 from regard.translation.ending import Ending
 from regard.translation.finding import Finder
@@ -40,5 +41,6 @@ def checking(searching: Pass, parts: Parts, tokenisers: Tokenisers, languages: M
     characters = Carrying(terms, parts.reader, parts.aligner, known=read)
     markup = Marking(characters, parts.finder, parts.reader, parts.belonging)
     case = Recasing(markup, parts.reader, source=source, target=target)
-    edges = Ending(Emphasis(case, parts.reader))
+    spelt = Contracting(case, parts.reader, source=source)
+    edges = Ending(Emphasis(spelt, parts.reader))
     return Verifying(edges, parts.reader, Checks(source=source, target=target, known=written))

@@ -7,7 +7,7 @@ translator.translate("Where is the station?").text
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Sized
 from functools import partial
 from itertools import chain, islice, zip_longest
 from pathlib import Path
@@ -48,7 +48,7 @@ __all__ = ["Alternative", "Scored", "Translation", "Translator", "load"]
 
 _WINDOW = 2048  # texts that are translated together in a stream, ...
 _TOGETHER = 65536  # ... and where all are held anyway: towards the end of a window, a GPU has less and less to do
-_PART, _PARTS = 512, 4  # texts of a part, where parts are searched side by side; parts that are held
+_PART, _PARTS = 512, 4  # most texts of a part, where parts are searched side by side; parts that are held
 _SPLIT_OVER = 40
 _LANGUAGE = re.compile("[a-z]{2,3}")
 _NO_LANGUAGES = frozenset({"iso", "ipa", "zxx"})
@@ -212,7 +212,7 @@ class Translator:
         asked = self.stream(
             texts,
             search=settings,
-            window=_TOGETHER,
+            window=min(_TOGETHER, max(1, len(texts))) if isinstance(texts, Sized) else _TOGETHER,
             alignment=alignment,
             logprobs=logprobs,
             glossary=glossary,
@@ -236,7 +236,7 @@ class Translator:
         checks: bool | None = None,
         syntax: str = "",
     ) -> Iterator[Translation]:
-        """The translations of any number of texts, in order, as they are done; only `window` of them are held.
+        """The translations of any number of texts, in order, as they are done; about `window` of them are held.
 
         An error of `texts` is raised after the translations of all texts before it.
         """
@@ -305,10 +305,9 @@ class Translator:
             )
 
     def _streamed(self, texts: Iterator[str], asked: Asked, window: int) -> Iterator[Translation]:
-        beside = searches_at_once(self._engine) > 1
-        windows = _Windows(texts, min(window, _PART) if beside else window)
+        ahead = min(_PARTS, -(-window // _PART)) if searches_at_once(self._engine) > 1 else 1
+        windows = _Windows(texts, window if ahead == 1 else min(_PART, -(-window // ahead)))
         work = partial(self._texts.translated, asked=asked)
-        ahead = min(_PARTS, window // _PART) if beside else 1
         yield from side_by_side(windows, work, ahead=ahead) if ahead > 1 else chain.from_iterable(map(work, windows))
         if windows.error is not None:
             raise windows.error
