@@ -41,7 +41,7 @@ class _Kind(NamedTuple):
 class Windows:
     """Items that wait. The next window is the one around the call whose turn it is, with all that may join it.
 
-    A call that has just had a window comes behind the others, so nobody waits for ever, and a long call does not keep a
+    A call that has just had a window comes behind the others: every call has its turn, and a long one does not keep a
     short one waiting. Not for several threads at once: the owner holds a lock.
     """
 

@@ -36,7 +36,7 @@ class Verdict(Settings):
     probes: int  # sentences of random tokens that both translated by greedy search
     equal: int  # of them, those with the same tokens
     begun: int  # those that begin with the same token
-    border: int  # between lengths that int8 searches apart (company.py); 0 where there is none
+    border: int  # between lengths that int8 searches apart (company.py); 0 without one
 
     @property
     def agrees(self) -> bool:
