@@ -1,17 +1,15 @@
-"""Apostrophes: those that people leave out when they type (`dont` is `don't`), and their form, ' or ’."""
+"""Apostrophes that people leave out when they type: `dont` is `don't`."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import cache
 
 from regard.text.placeholders import Placeholder
 
 _BEFORE_T = "aren can couldn didn doesn don hadn hasn haven isn mustn needn shouldn wasn weren wouldn"
 _OTHERS = "I'm I've you're you've they're they've we've that's what's there's who's where's he's she's"
-_WITHIN_WORDS = re.compile(r"(?<=[^\W\d_])['’](?=[^\W\d_])")
-_TYPOGRAPHIC = re.compile("[’‘“”„‚«»]")
 _ABBREVIATION = 3  # letters: in capitals, IM and IVE are none of these words
 
 
@@ -24,25 +22,11 @@ def with_apostrophes(text: str, language: str, apart: Sequence[Placeholder] = ()
         return text
 
     def restored(found: re.Match[str]) -> str:
-        return found[0] if _is_within(found, apart) else _in_case_of(found[0], _english()[found[0].lower()])
+        if any(one.start < found.end() and found.start() < one.end for one in apart):
+            return found[0]
+        return _in_case_of(found[0], _english()[found[0].lower()])
 
     return _pattern().sub(restored, text)
-
-
-def with_apostrophes_like(source: str, text: str, apart: Callable[[str], Sequence[Placeholder]]) -> str:
-    """The text with one form of apostrophe in its words: ’ where the source has typographic quotes or apostrophes.
-
-    `apart` finds placeholders, which stay as they are.
-    """
-    form = "’" if _TYPOGRAPHIC.search(source) else "'"
-    if all(found[0] == form for found in _WITHIN_WORDS.finditer(text)):
-        return text
-    kept = apart(text)
-    return _WITHIN_WORDS.sub(lambda found: found[0] if _is_within(found, kept) else form, text)
-
-
-def _is_within(found: re.Match[str], apart: Sequence[Placeholder]) -> bool:
-    return any(one.start < found.end() and found.start() < one.end for one in apart)
 
 
 @cache
