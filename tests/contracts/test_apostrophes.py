@@ -1,10 +1,16 @@
 """Contractions whose apostrophes were left out: the model sees them as they are spelt."""
 
+from collections.abc import Sequence
+
 import pytest
 
 import regard
+from regard.search import SearchSettings
 from regard.text.apostrophes import with_apostrophes
 from regard.text.placeholders import placeholders
+from regard.translation.contracting import Contracting
+from regard.translation.finding import Found, Sentence
+from regard.translation.passes import Reader
 from regard.translation.translator import Translator
 
 
@@ -39,6 +45,32 @@ def test_only_english_has_these_words_and_placeholders_stay() -> None:
     text = "{dont} do that"
     assert with_apostrophes(text, "en", placeholders(text)) == text
     assert with_apostrophes(text, "en") != text
+
+
+class Seen:
+    """An inner pass that keeps what it sees, and finds nothing."""
+
+    def __init__(self) -> None:
+        self.texts: list[str] = []
+
+    def translated(self, sentences: Sequence[Sentence], settings: SearchSettings) -> list[list[Found]]:
+        assert settings == SearchSettings()
+        self.texts += [sentence.text for sentence in sentences]
+        return [[] for _ in sentences]
+
+
+@pytest.mark.parametrize(
+    ("source", "known", "seen"),
+    [("en", frozenset("ab'"), "We don't go."), ("en", frozenset("ab"), "We dont go."), ("en", None, "We dont go."),
+     ("de", frozenset("ab'"), "We dont go.")],
+)  # fmt: skip
+def test_a_model_that_knows_no_apostrophe_sees_the_text_as_it_was_typed(
+    translator: Translator, source: str, known: frozenset[str] | None, seen: str
+) -> None:
+    inner = Seen()
+    contracting = Contracting(inner, Reader(translator.tokenisers), source=source, known=known)
+    contracting.translated([Sentence("We dont go.", [5]), Sentence("Yes.", [6])], SearchSettings())
+    assert inner.texts == [seen, "Yes."]
 
 
 @pytest.fixture(scope="module")

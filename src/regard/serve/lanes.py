@@ -168,7 +168,7 @@ class SessionLane:
         return True
 
     def _open(self, kind: SessionKind) -> None:
-        """A session of this kind; where there is none to be had, those that wait for it are told why."""
+        """A session of this kind; if it cannot be opened, the sentences that wait for it end with the error."""
         try:
             with self._engine.lock:
                 self._sessions[kind] = _Open(self._engine.open_session(kind))

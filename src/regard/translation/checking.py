@@ -41,6 +41,6 @@ def checking(searching: Pass, parts: Parts, tokenisers: Tokenisers, languages: M
     characters = Carrying(terms, parts.reader, parts.aligner, known=read)
     markup = Marking(characters, parts.finder, parts.reader, parts.belonging)
     case = Recasing(markup, parts.reader, source=source, target=target)
-    spelt = Contracting(case, parts.reader, source=source)
+    spelt = Contracting(case, parts.reader, source=source, known=read)
     edges = Ending(Emphasis(spelt, parts.reader))
     return Verifying(edges, parts.reader, Checks(source=source, target=target, known=written))

@@ -14,14 +14,15 @@ from regard.translation.passes import Pass, Reader
 
 
 class Contracting:
-    """Writes contractions as they are spelt."""
+    """Writes contractions as they are spelt, for a model that knows apostrophes."""
 
-    def __init__(self, inner: Pass, reader: Reader, *, source: str) -> None:
-        self._inner, self._reader, self._source = inner, reader, source
+    def __init__(self, inner: Pass, reader: Reader, *, source: str, known: frozenset[str] | None) -> None:
+        self._inner, self._reader = inner, reader
+        self._language = source if known is not None and "'" in known else ""
 
     def translated(self, sentences: Sequence[Sentence], settings: SearchSettings) -> list[list[Found]]:
         """The translations of the sentences with their apostrophes."""
-        texts = [with_apostrophes(one.text, self._source, one.placeholders) for one in sentences]
+        texts = [with_apostrophes(one.text, self._language, one.placeholders) for one in sentences]
         changed = [n for n, sentence in enumerate(sentences) if texts[n] != sentence.text]
         if not changed:
             return self._inner.translated(sentences, settings)
