@@ -2,8 +2,8 @@
 
 CTranslate2 pads the sources of a batch to the longest of them. In int8, states are rounded to 255 steps, so a last bit
 that padding changes can become a whole step, and another word may win. Padding changes bits only where it makes a
-library compute the same sum in another order, which depends on how long the padded sources are. With oneDNN on x86
-processors, sources of fewer than 16 tokens are computed in one way, and longer ones, up to some hundreds of tokens, in
+library compute the same sum in another order, which depends on how long the padded sources are. With oneDNN on an AMD
+EPYC, sources of fewer than 16 tokens are computed in one way, and longer ones, up to some hundreds of tokens, in
 another: padding within one of these two groups changes nothing. Where the border is on a machine is found by trying.
 """
 
