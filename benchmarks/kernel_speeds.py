@@ -69,6 +69,27 @@ def attention(shapes: Shapes, heads: int, width: int) -> Case:
     return Case(f"attention, {heads} heads of {width}", "row_attention", ours, plain, sets, [mask])
 
 
+def long_attention(shapes: Shapes, length: int, heads: int, width: int, *, sentence: int | None) -> Case:
+    """Rows of one text each, for which PyTorch has its fastest way, or of many sentences, for which it needs a mask."""
+    count = shapes.rows * shapes.length // length
+    segments = torch.arange(length, device=shapes.device) // (sentence or length)
+    mask = (segments[:, None] == segments).tril().expand(count, 1, -1, -1).contiguous()
+    spans = spans_of(mask, length)
+
+    def ours(joined: Tensor, _mask: Tensor) -> Tensor:
+        found: Tensor = torch.ops.regard.long_row_attention(joined, None, spans, heads)[0]
+        return found
+
+    def plain(joined: Tensor, mask: Tensor) -> Tensor:
+        query, key, value = (part.unflatten(2, (heads, -1)).transpose(1, 2) for part in joined.chunk(3, -1))
+        how: dict[str, Any] = {"attn_mask": mask} if sentence else {"is_causal": True}
+        return F.scaled_dot_product_attention(query, key, value, **how).transpose(1, 2).flatten(2)
+
+    sets = [[_drawn((count, length, 3 * heads * width), shapes)] for _ in range(SETS)]
+    name = f"attention, {count} rows of {length:,} tokens, sentences of {sentence or length:,}"
+    return Case(name, "long_rows", ours, plain, sets, [mask])
+
+
 def turning(shapes: Shapes, heads: int, width: int) -> Case:
     positions = torch.arange(shapes.length, device=shapes.device).expand(shapes.rows, -1) % 28
     rotation = Rotation(width, 10_000.0)
@@ -211,6 +232,12 @@ def main() -> None:
     cases: list[Callable[[], Case]] = [
         lambda: attention(shapes, *((2, 16) if tiny else (8, 64))),
         lambda: attention(shapes, *((4, 16) if tiny else (16, 64))),
+        *(
+            lambda length=length, sentence=sentence: long_attention(  # type: ignore[misc]
+                shapes, length, *((2, 16) if tiny else (12, 64)), sentence=sentence
+            )
+            for length, sentence in (((64, None),) if tiny else ((1024, None), (1024, 28), (256, None)))
+        ),
         lambda: turning(shapes, *((2, 16) if tiny else (8, 64))),
         *(lambda width=width: relu(shapes, width) for width in ((32,) if tiny else (512, 1024))),  # type: ignore[misc]
         lambda: loss(shapes),

@@ -1,12 +1,12 @@
 """Translating on a GPU: our torch engine beside `transformers`, and whether it keeps its promises there.
 
-    python benchmarks/translating_gpu.py [--rounds 3]
+    python benchmarks/translating_gpu.py [--rounds 3] [--without-peers] [--greedy]
 
 The paper's base model with a vocabulary of 37,000 and random weights, sources of 20 to 30 tokens, beam 4, 32 new tokens
-each, bf16, from ids to ids. First, on a small model: that float32 finds on the GPU what it finds on a processor, and
-that a sentence gets the same numbers, bit for bit, shuffled among others and alone. Then sentences a second by how many
-hypotheses are searched together, what a step takes and where its time goes; `transformers` by the size of its batch.
-Rounds alternate; medians.
+each, bf16, from ids to ids; with --greedy, greedy search. First, on a small model: that float32 finds on the GPU what
+it finds on a processor, and that a sentence gets the same numbers, bit for bit, shuffled among others and alone. Then
+sentences a second by how many hypotheses are searched together, what a step takes and where its time goes;
+`transformers` by the size of its batch. Rounds alternate; medians.
 """
 
 import argparse
@@ -78,10 +78,11 @@ def promises() -> None:
         print(line, flush=True)
 
 
-def ours(translating: Transformer, rows: int) -> tuple[Callable[[], int], TorchEngine]:
+def ours(translating: Transformer, rows: int, *, greedy: bool) -> tuple[Callable[[], int], TorchEngine]:
     draw = random.Random(1)  # noqa: S311
     sentences = [[draw.randrange(2, VOCABULARY) for _ in range(draw.randint(20, 30))] for _ in range(2 * rows)]
-    settings = SearchSettings(beam_size=BEAM, min_length=WORDS, max_length=WORDS)
+    way = SearchSettings(method="greedy") if greedy else SearchSettings(beam_size=BEAM)
+    settings = way.model_copy(update={"min_length": WORDS, "max_length": WORDS})
     searching = engine(translating, precision=torch.bfloat16, gpu_rows=rows)
 
     def run() -> int:
@@ -92,7 +93,7 @@ def ours(translating: Transformer, rows: int) -> tuple[Callable[[], int], TorchE
     return run, searching
 
 
-def generating(batch: int) -> Callable[[], int]:
+def generating(batch: int, *, greedy: bool) -> Callable[[], int]:
     config = MarianConfig(
         vocab_size=VOCABULARY, d_model=512, encoder_layers=6, decoder_layers=6, encoder_attention_heads=8,
         decoder_attention_heads=8, encoder_ffn_dim=2048, decoder_ffn_dim=2048, activation_function="relu",
@@ -104,7 +105,8 @@ def generating(batch: int) -> Callable[[], int]:
     def run() -> int:
         with torch.no_grad():
             theirs.generate(
-                input_ids=ids, num_beams=BEAM, max_new_tokens=WORDS, min_new_tokens=WORDS, do_sample=False
+                input_ids=ids, num_beams=1 if greedy else BEAM, max_new_tokens=WORDS, min_new_tokens=WORDS,
+                do_sample=False,
             )  # fmt: skip
         return batch
 
@@ -133,6 +135,7 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--without-peers", action="store_true")
+    parser.add_argument("--greedy", action="store_true", help="greedy search instead of a beam")
     options = parser.parse_args()
     if not torch.cuda.is_available():
         print("PyTorch sees no GPU here, so nothing is measured.")
@@ -141,10 +144,10 @@ def main() -> None:
     promises()
     base = model(VOCABULARY).to(GPU)
     sizes = () if options.without_peers else (256, 1024, 2048)
-    programs = {f"transformers, generate, batches of {size}": generating(size) for size in sizes}
+    programs = {f"transformers, generate, batches of {size}": generating(size, greedy=options.greedy) for size in sizes}
     engines = {}
     for rows in (2048, 4096, 8192):
-        programs[f"Regard, {rows} rows"], engines[rows] = ours(base, rows)
+        programs[f"Regard, {rows} rows"], engines[rows] = ours(base, rows, greedy=options.greedy)
     speeds: dict[str, list[float]] = {name: [] for name in programs}
     for number in range(options.rounds + 1):
         for name, program in programs.items():

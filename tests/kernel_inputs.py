@@ -28,9 +28,10 @@ def rows(queries: int, keys: int, width: int, dtype: torch.dtype, heads: int = 2
     return [torch.randn(shape, device=DEVICE).to(dtype).requires_grad_() for shape in shapes]
 
 
-def attend(inputs: list[Tensor], allowed: Tensor, heads: int = 2) -> Tensor:
+def attend(inputs: list[Tensor], allowed: Tensor, heads: int = 2, *, kernel: str = "row_attention") -> Tensor:
     spans = spans_of(allowed, inputs[0].size(1))
-    answers: Tensor = torch.ops.regard.row_attention(inputs[0], *(inputs[1:] or [None]), spans, heads)[0]
+    operation = getattr(torch.ops.regard, {"long_rows": "long_row_attention"}.get(kernel, kernel))
+    answers: Tensor = operation(inputs[0], *(inputs[1:] or [None]), spans, heads)[0]
     return answers
 
 
@@ -43,6 +44,10 @@ def segments(length: int) -> Tensor:
 def mask(kind: str, queries: int, keys: int) -> Tensor:
     if kind == "causal":
         return sight(segments(queries), segments(keys), backwards=True).allowed()
+    if kind == "whole":  # one sentence a row, the last of them with padding
+        one = torch.ones(2, queries, dtype=torch.long, device=DEVICE)
+        one[1, -3:] = 0
+        return sight(one, one, backwards=True).allowed()
     if kind == "keys":
         return (segments(keys) != 0)[:, None, None]
     allowed = sight(segments(queries), segments(keys)).allowed()

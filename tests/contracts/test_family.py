@@ -11,6 +11,7 @@ from typer.testing import CliRunner
 import family
 import regard
 from regard import CorpusError, LengthError, ModelFolderError, SettingsError, TextError, models, presets
+from regard.batches.rows import rows_of
 from regard.cli import _application
 from regard.evaluation.confusion_page import confusion_page
 from regard.evaluation.other_tasks import measure
@@ -18,6 +19,7 @@ from regard.family.classifier import Classifier
 from regard.family.language_model import LanguageModel
 from regard.family.masked_model import MaskedModel
 from regard.family.tagger import Tagger
+from regard.tasks import language as language_task
 from regard.training.train import train
 
 
@@ -122,6 +124,19 @@ def test_a_long_document_is_scored_in_stretches_that_overlap(folder: Path) -> No
     with pytest.raises(LengthError, match="beginning 1 has 72 tokens, but this model reads at most 32"):
         model.generate(long)
     assert model.generate("the cat", max_tokens=500).ended in ("end", "length")
+
+
+def test_leaving_tokens_out_leaves_the_gradient_of_a_deep_stack_finite() -> None:
+    """Nothing but zeros, from the beginning of a text through all layers, once gave NaN."""
+    table = {**presets.load("gpt-small").model, "vocabulary": 20, "layers": 12, "d_model": 32, "heads": 2, "d_k": 16,
+             "d_v": 16, "d_ff": 64, "positions": "rotary", "token_dropout": 0.9}  # fmt: skip
+    torch.manual_seed(0)
+    model = models.build("decoder_only", models.read_settings(table, where="test")).train()
+    batch = language_task.batch({"text": rows_of([[[0, *range(2, 12)]]] * 8)}, begin=0, tokens=1)
+    loss = torch.nn.functional.cross_entropy(model(batch).flatten(0, 1), batch.labels.flatten())
+    gradients = torch.autograd.grad(loss, list(model.parameters()))
+    assert sum(float(gradient.square().sum()) for gradient in gradients) < 1_000
+    assert any(float(gradient.abs().max()) > 0 for gradient in gradients)
 
 
 def test_a_run_that_was_stopped_ends_with_the_same_weights(folder: Path) -> None:

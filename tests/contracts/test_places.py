@@ -42,15 +42,29 @@ def sentences(count: int) -> list[list[int]]:
     return [torch.randint(2, VOCABULARY, (length,), generator=draw).tolist() for length in lengths]
 
 
-@pytest.mark.parametrize("beam_size", [1, 4])
-def test_fixed_places_give_the_same_translations_call_after_call(engine: TorchEngine, beam_size: int) -> None:
-    settings = SearchSettings(beam_size=beam_size, max_length_offset=12, max_length_factor=0.2)
+METHODS = pytest.mark.parametrize(
+    "method",
+    [
+        {"beam_size": 1},
+        {"beam_size": 4},
+        {"method": "greedy"},
+        {"method": "greedy", "min_length": 15},
+        {"method": "sampling", "n_best": 3, "seed": 4, "top_p": 0.9},
+    ],
+    ids=["beam of 1", "beam of 4", "greedy", "greedy, at least", "sampling"],
+)
+
+
+@METHODS
+def test_fixed_places_give_the_same_translations_call_after_call(engine: TorchEngine, method: dict[str, Any]) -> None:
+    settings = SearchSettings(max_length_offset=12, max_length_factor=0.2, **method)
     given = sentences(40)
     expected = engine.search(given, settings)
     engine._on_a_cpu = engine._on_a_gpu  # type: ignore[method-assign]
     for _ in range(2):
         found = engine.search(given, settings)
         assert [a.hypotheses[0].ids for a in found] == [b.hypotheses[0].ids for b in expected]
+    assert engine.benches
     (alone,) = engine.search(given[7:8], settings)
     assert alone.hypotheses[0].ids == expected[7].hypotheses[0].ids
     prefixed = [Request(source_length=len(sentence), prefix=(5, 6)) for sentence in given[:3]]
@@ -211,8 +225,9 @@ def test_capturing_an_ensembles_step_leaves_its_sentences_as_they_were(
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
-def test_on_a_gpu_an_ensembles_captured_steps_find_what_a_processor_finds() -> None:
-    gpu, settings, given = torch.device("cuda"), SearchSettings(max_length_offset=12), sentences(40)
+@METHODS
+def test_on_a_gpu_an_ensembles_captured_steps_find_what_a_processor_finds(method: dict[str, Any]) -> None:
+    gpu, settings, given = torch.device("cuda"), SearchSettings(max_length_offset=12, **method), sentences(40)
     models = [transformer(dtype=torch.float32, seed=seed) for seed in (1, 2)]
     on_cpu = TorchEngine(Ensemble(models), Sides(), device=torch.device("cpu"))  # type: ignore[arg-type]
     expected = on_cpu.search(given, settings)

@@ -99,7 +99,7 @@ def logits(model: Any, ids: list[int]) -> torch.Tensor:
 def test_an_imported_gpt2_gives_its_logits_tokens_and_continuations(more: dict[str, Any], tmp_path: Path) -> None:
     theirs = gpt2(tmp_path / "theirs", **more)
     assert "regard generate" in run("import", tmp_path / "theirs", tmp_path / "ours")
-    model, tokenizer = regard.load(tmp_path / "ours"), stored(tmp_path / "theirs")
+    model, tokenizer = regard.load(tmp_path / "ours", device="cpu"), stored(tmp_path / "theirs")
     assert isinstance(model, LanguageModel)
     for text in TEXTS[:2]:
         ids = tokenizer.encode(text).ids
@@ -117,7 +117,7 @@ def test_an_imported_gpt2_gives_its_logits_tokens_and_continuations(more: dict[s
 def test_an_imported_bert_gives_its_logits_and_reads_as_bert_does(tmp_path: Path) -> None:
     theirs = bert(tmp_path / "theirs")
     import_model(tmp_path / "theirs", tmp_path / "ours")
-    model, tokenizer = regard.load(tmp_path / "ours"), stored(tmp_path / "theirs")
+    model, tokenizer = regard.load(tmp_path / "ours", device="cpu"), stored(tmp_path / "theirs")
     assert isinstance(model, MaskedModel)
     for text in TEXTS[:2]:
         ids = tokenizer.encode(text).ids

@@ -96,13 +96,18 @@ def test_an_activation_goes_the_plain_way_on_a_processor(kind: type[torch.nn.Mod
 @pytest.mark.parametrize("keys", [12, 20])
 def test_the_operations_of_attention_are_what_they_tell_the_compiler(keys: int) -> None:
     assert kernels.works("row_attention")
+    assert kernels.works("long_rows")
+    ours = torch.ops.regard
     *inputs, gradient = rows(12, keys, 16, torch.float32)
     asking, telling, *_ = (*inputs, None)
     spans = gpu.spans_of(mask("block", 12, keys), 12)
-    torch.library.opcheck(torch.ops.regard.row_attention, (asking, telling, spans, 2))
-    normalisers = torch.ops.regard.row_attention(asking, telling, spans, 2)[1].detach()
     detached = [None if tensor is None else tensor.detach() for tensor in (gradient, asking, telling)]
-    torch.library.opcheck(torch.ops.regard.row_attention_backward, (*detached, spans, normalisers, 2))
+    torch.library.opcheck(ours.row_attention, (asking, telling, spans, 2))
+    normalisers = ours.row_attention(asking, telling, spans, 2)[1].detach()
+    torch.library.opcheck(ours.row_attention_backward, (*detached, spans, normalisers, 2))
+    torch.library.opcheck(ours.long_row_attention, (asking, telling, spans, 2))
+    kept = [tensor.detach() for tensor in ours.long_row_attention(asking, telling, spans, 2)]
+    torch.library.opcheck(ours.long_row_attention_backward, (*detached, spans, *kept, 2))
 
 
 @needs_triton
@@ -286,14 +291,16 @@ class StatesOf(torch.nn.Module):
 @pytest.mark.parametrize("way", ["half", "autocast"])
 @pytest.mark.parametrize("positions", ["interleaved", "rotary"])
 @pytest.mark.parametrize("attention_bias", [True, False])
+@pytest.mark.parametrize("kernel", ["row_attention", "long_rows"])
 def test_a_whole_model_and_its_gradients_are_those_of_the_plain_way(
-    attention_bias: bool, positions: str, way: str
+    kernel: str, attention_bias: bool, positions: str, way: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(gpu, "_SHORT_ROW", 0 if kernel == "long_rows" else 128)
     sizes = {"d_model": 128, "heads": 8, "attention_bias": attention_bias, "positions": positions}
     model = on_a_gpu(decided(transformer(dtype=torch.float32, **sizes)).to(DEVICE))
     ours, used = states_and_gradients(model, way)
     theirs, none = states_and_gradients(model, "plain")
-    of_attention = {"row_attention", "turning"} if positions == "rotary" else {"row_attention"}
+    of_attention = {kernel, "turning"} if positions == "rotary" else {kernel}
     assert used == of_attention | ({"relu", "residual"} if way == "half" else set())
     assert not none
     loose = 0.1 if DEVICE == "cuda" else 0.02  # bf16, or fp16
@@ -314,6 +321,7 @@ def test_what_does_not_fit_the_kernel_goes_the_plain_way(way: dict[str, Any], mo
     assert isinstance(attention, gpu.GpuAttention)
     monkeypatch.setattr(gpu, "_learns_on_a_gpu", lambda _: torch.is_grad_enabled())
     attention.observer = (lambda lookup: lookup.weights) if way.get("observed") else None
+    monkeypatch.setattr(gpu, "_LONGEST_ROW", 128)
     length = 129 if way.get("long") else 5
     x = torch.randn(2, length, 128, device=DEVICE, dtype=HALF)
     ones = torch.ones(2, length, dtype=torch.long, device=DEVICE)
@@ -381,6 +389,8 @@ def test_on_a_gpu_a_residual_goes_through_the_kernel(p: float, monkeypatch: pyte
 
 
 @pytest.mark.skipif(find_spec("triton") is not None, reason="Triton is installed")
-@pytest.mark.parametrize("name", ["row_attention", "turning", "relu", "residual", "loss", "projected_loss"])
+@pytest.mark.parametrize(
+    "name", ["row_attention", "long_rows", "turning", "relu", "residual", "loss", "projected_loss"]
+)
 def test_without_triton_no_kernel_works_and_nobody_is_warned(name: str) -> None:
     assert not kernels.works(name)

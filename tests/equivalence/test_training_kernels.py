@@ -55,22 +55,60 @@ def test_attention_over_rows_and_its_gradients_are_those_of_the_plain_way(
 
 @needs_triton
 @needs_a_place
-def test_a_query_that_may_look_at_nothing_gets_zeros_and_no_gradient() -> None:
-    assert kernels.works("row_attention")
+@pytest.mark.parametrize("dtype", [torch.float32, HALF])
+@pytest.mark.parametrize(
+    ("queries", "keys", "width", "kind"),
+    [
+        (37, 91, 16, "block"),
+        (300, 300, 32, "causal"),
+        (150, 150, 16, "nothing"),
+        (150, 70, 64, "nothing"),
+        (260, 20, 16, "keys"),
+        (256, 256, 64, "whole"),
+        (257, 257, 32, "whole"),
+        (140, 140, 128, "causal"),
+    ],
+)
+def test_attention_over_long_rows_and_its_gradients_are_those_of_the_plain_way(
+    queries: int, keys: int, width: int, kind: str, dtype: torch.dtype, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from regard.kernels import long_rows
+
+    assert kernels.works("long_rows")
+    for name in ("FORWARD", "FOR_QUERIES", "FOR_KEYS"):  # several tiles of each, whatever the machine
+        monkeypatch.setattr(long_rows, name, getattr(long_rows, name)._replace(own=64, other=32))
+    *inputs, gradient = rows(queries, keys, width, dtype)
+    allowed = mask(kind, queries, keys)
+    found = attend(inputs, allowed, kernel="long_rows")
+    expected = plain_attention(inputs, allowed)
+    error = 1e-4 if dtype == torch.float32 else 2e-2
+    torch.testing.assert_close(found.double(), expected, rtol=error, atol=error)
+    ours = torch.autograd.grad(found, inputs, gradient)
+    theirs = torch.autograd.grad(expected, inputs, gradient.double())
+    for our, their in zip(ours, theirs, strict=True):
+        torch.testing.assert_close(our, their, rtol=error, atol=error)
+
+
+@needs_triton
+@needs_a_place
+@pytest.mark.parametrize("kernel", ["row_attention", "long_rows"])
+def test_a_query_that_may_look_at_nothing_gets_zeros_and_no_gradient(kernel: str) -> None:
+    assert kernels.works(kernel)
     *inputs, gradient = rows(8, 8, 16, HALF)
     allowed = torch.zeros(2, 1, 8, 8, dtype=torch.bool, device=DEVICE)
-    found = attend(inputs, allowed)
+    found = attend(inputs, allowed, kernel=kernel)
     for tensor in (found, *torch.autograd.grad(found, inputs, gradient)):
         assert not tensor.any()
 
 
 @needs_triton
 @needs_a_place
+@pytest.mark.parametrize("kernel", ["row_attention", "long_rows"])
 @pytest.mark.parametrize("keys", [12, 20])
-def test_answers_and_gradients_lie_as_matrix_products_need_them(keys: int) -> None:
-    assert kernels.works("row_attention")
+def test_answers_and_gradients_lie_as_matrix_products_need_them(keys: int, kernel: str) -> None:
+    assert kernels.works(kernel)
     *inputs, gradient = rows(12, keys, 16, HALF)
-    found = attend(inputs, mask("block", 12, keys))
+    found = attend(inputs, mask("block", 12, keys), kernel=kernel)
     assert found.shape == gradient.shape
     assert found.is_contiguous()
     for our, given in zip(torch.autograd.grad(found, inputs, gradient), inputs, strict=True):

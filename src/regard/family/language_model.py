@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
 from typing import Any, ClassVar, NamedTuple, overload
 
 import torch
@@ -19,6 +20,7 @@ from regard.family.generation import Continuation, Generation
 from regard.family.opened import TOKENS, Opened
 from regard.search import SearchSettings
 from regard.tasks import language
+from regard.translation.engines.benches import Benches
 
 __all__ = ["Continuation", "LanguageModel", "Perplexity", "ScoredText"]
 
@@ -76,6 +78,12 @@ class LanguageModel(Opened):
 
     task: ClassVar[str] = "language"
 
+    @cached_property
+    def _generation(self) -> Generation:
+        """How it goes on; on a GPU its captured steps are kept."""
+        benches = Benches() if self.device.type == "cuda" else None
+        return Generation(self.model, self.lines, device=self.device, longest=self.longest, benches=benches)
+
     @overload
     def generate(  # type: ignore[overload-overlap]  # a text is not meant as its characters
         self,
@@ -120,9 +128,8 @@ class LanguageModel(Opened):
         """
         texts = [text] if isinstance(text, str) else list(text)
         settings = search_settings(max_tokens, temperature, top_k, top_p, seed, samples)
-        generation = Generation(self.model, self.lines, device=self.device, longest=self.longest)
         with self.lock:
-            found = generation.all([self._encode(each) for each in texts], settings, stop=stop)
+            found = self._generation.all([self._encode(each) for each in texts], settings, stop=stop)
         return found[0][0] if isinstance(text, str) and samples == 1 else [each for some in found for each in some]
 
     def stream(
@@ -141,9 +148,8 @@ class LanguageModel(Opened):
         longest = self.longest
         most = max_tokens if longest is None else max(1, min(max_tokens, longest - len(ids) - 1))
         settings = search_settings(most, temperature, top_k, top_p, seed, 1)
-        generation = Generation(self.model, self.lines, device=self.device, longest=longest)
         with self.lock:
-            yield from generation.stream(ids, settings, stop=stop)
+            yield from self._generation.stream(ids, settings, stop=stop)
 
     def score(self, texts: str | Iterable[str]) -> ScoredText | list[ScoredText]:
         """The log-probability of each token of a text, or of each of several, its end included."""

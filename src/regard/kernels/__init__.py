@@ -16,6 +16,7 @@ from typing import Any
 
 _OPERATIONS = {  # for training, by file
     "row_attention": ("row_attention", "row_attention_backward"),
+    "long_rows": ("long_row_attention", "long_row_attention_backward"),
     "turning": ("turned",),
     "relu": ("relu_product", "relu_product_backward"),
     "residual": ("residual_norm", "residual_norm_backward"),

@@ -139,8 +139,8 @@ class Projections(NamedTuple):
     def of(cls, asking: Tensor, telling: Tensor | None, heads: int) -> Projections:
         """[B, T, 3 * W], or [B, T, W] and [B, S, 2 * W]; their last dimensions are dense."""
         if telling is None:
-            return cls(*_by_head(asking, 3, heads))
-        return cls(*_by_head(asking, 1, heads), *_by_head(telling, 2, heads))
+            return cls(*by_head(asking, 3, heads))
+        return cls(*by_head(asking, 1, heads), *by_head(telling, 2, heads))
 
 
 @torch.library.custom_op(
@@ -153,9 +153,9 @@ def _row_attention(asking: Tensor, telling: Tensor | None, spans: Tensor, heads:
     [B, T] -> the answers [B, T, W], and [B, H, T], for the gradient: the logarithm to the base of 2 of each query's sum
     of exponentials.
     """
-    answers, normalisers = _empty(asking, telling, heads)
+    answers, normalisers = empty(asking, telling, heads)
     query, key, value = Projections.of(asking.contiguous(), None if telling is None else telling.contiguous(), heads)
-    (out,) = _by_head(answers, 1, heads)
+    (out,) = by_head(answers, 1, heads)
     rows, _, queries, width = query.shape
     tile = _power_of_2(min(queries, FORWARD.queries))
     blocks = triton.cdiv(queries, tile)
@@ -171,7 +171,7 @@ def _row_attention(asking: Tensor, telling: Tensor | None, spans: Tensor, heads:
 
 @_row_attention.register_fake
 def _(asking: Tensor, telling: Tensor | None, _spans: Tensor, heads: int) -> tuple[Tensor, Tensor]:
-    return _empty(asking, telling, heads)
+    return empty(asking, telling, heads)
 
 
 @torch.library.custom_op(
@@ -184,10 +184,10 @@ def _row_attention_backward(
     gradient: Tensor, asking: Tensor, telling: Tensor | None, spans: Tensor, normalisers: Tensor, heads: int
 ) -> tuple[Tensor, Tensor]:
     """The gradients of what asked and of what told, as they came; [0] where all came as one."""
-    for_asking, for_telling = _empty_gradients(asking, telling)
+    for_asking, for_telling = empty_gradients(asking, telling)
     query, key, value = Projections.of(asking.contiguous(), None if telling is None else telling.contiguous(), heads)
     for_query, for_key, for_value = Projections.of(for_asking, None if telling is None else for_telling, heads)
-    (wanted,) = _by_head(gradient.contiguous(), 1, heads)
+    (wanted,) = by_head(gradient.contiguous(), 1, heads)
     rows, _, queries, width = query.shape
     scale, total, tile = 1 / math.sqrt(width), rows * heads, _power_of_2(queries)
     fits = BACKWARD.lasting > 0 and width <= _MEMORY and query.element_size() == 2
@@ -208,7 +208,7 @@ def _row_attention_backward(
 def _(
     _gradient: Tensor, asking: Tensor, telling: Tensor | None, _spans: Tensor, _normalisers: Tensor, _heads: int
 ) -> tuple[Tensor, Tensor]:
-    return _empty_gradients(asking, telling)
+    return empty_gradients(asking, telling)
 
 
 def _keep(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor]) -> None:
@@ -226,20 +226,22 @@ def _differentiate(ctx: Any, gradient: Tensor, _none: None) -> tuple[Tensor, Ten
 _row_attention.register_autograd(_differentiate, setup_context=_keep)
 
 
-def _by_head(joined: Tensor, parts: int, heads: int) -> tuple[Tensor, ...]:
+def by_head(joined: Tensor, parts: int, heads: int) -> tuple[Tensor, ...]:
     """[B, T, parts * W] -> [B, H, T, K] as often as there are parts."""
     rows, length, width = joined.shape
     split = joined.view(rows, length, parts, heads, width // (parts * heads))
     return split.permute(2, 0, 3, 1, 4).unbind()
 
 
-def _empty(asking: Tensor, telling: Tensor | None, heads: int) -> tuple[Tensor, Tensor]:
+def empty(asking: Tensor, telling: Tensor | None, heads: int) -> tuple[Tensor, Tensor]:
+    """Memory for answers and normalisers."""
     rows, length, width = asking.shape
     answers = asking.new_empty(rows, length, width // 3 if telling is None else width)
     return answers, asking.new_empty(rows, heads, length, dtype=torch.float32)
 
 
-def _empty_gradients(asking: Tensor, telling: Tensor | None) -> tuple[Tensor, Tensor]:
+def empty_gradients(asking: Tensor, telling: Tensor | None) -> tuple[Tensor, Tensor]:
+    """Memory for the gradients of what asked and of what told."""
     return asking.new_empty(asking.shape), asking.new_empty((0,) if telling is None else telling.shape)
 
 

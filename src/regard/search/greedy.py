@@ -18,6 +18,7 @@ class Greedy(Search):
 
     width = 1
     has_rivals = False
+    may_stay_in_place = True
 
     def start(self, hypotheses: Hypotheses) -> Hypotheses:
         """All of them."""
@@ -31,9 +32,11 @@ class Greedy(Search):
         """Each hypothesis says what is picked; where nothing may be said, it ends."""
         tokens = self.pick(offer.logits)
         logits = offer.logits.gather(2, tokens[..., None])[..., 0]
-        nothing = logits == -torch.inf
+        nothing, guarded = logits == -torch.inf, offer.withheld > logits
+        if offer.must_end is not None:
+            nothing, guarded = nothing | offer.must_end, guarded & ~offer.must_end
         tokens, logits = tokens.masked_fill(nothing, self.end), torch.where(nothing, offer.end, logits)
-        live = self.live._replace(guarded=self.live.guarded | (offer.withheld > logits))
+        live = self.live._replace(guarded=self.live.guarded | guarded)
         said = live.say(tokens, (logits - offer.reading.normaliser).clamp(max=0))
         ended = tokens == self.end
         self.finished = self.finished.replaced(ended & said.exist, said)

@@ -2,9 +2,9 @@
 
 A decoder's step has few queries, for which PyTorch's kernels work on tiles that are too large: there, attention is a
 kernel of our own, which also writes the newest keys and values where the decoder's state stays in place. For training
-with rows of up to 128 tokens it is another one, and so are dropout, sum and normalisation after a sub-layer. There as
-in a step, one matrix product gives queries, keys and values side by side, and their gradients come back as they are:
-larger products are faster. Bias and ReLU are applied before a product is written.
+it is another one, for rows of up to 128 tokens or for longer ones, and so are dropout, sum and normalisation after a
+sub-layer. There as in a step, one matrix product gives queries, keys and values side by side, and their gradients come
+back as they are: larger products are faster. Bias and ReLU are applied before a product is written.
 
 Every form checks the shapes and types that its kernel supports, and otherwise does what the plain module does, with
 PyTorch's fused attention. An observed attention is the plain one.
@@ -30,7 +30,7 @@ from regard.models.protocols import Sight
 from regard.models.transformer import FeedForward, MultiHeadAttention, Residual, Sinusoids, Transformer
 
 MOST_QUERIES = 16  # of a decoder's step
-_LONGEST_ROW = 128
+_SHORT_ROW, _LONGEST_ROW = 128, 1 << 14  # tokens; each kind has a kernel
 _WIDTHS = (16, 32, 64, 128)
 _NARROWEST, _WIDEST = 128, 1024  # of the sums that our kernel normalises
 _HALVES = (torch.bfloat16, torch.float16)
@@ -38,7 +38,7 @@ _TABLE = 256  # positions whose encodings are kept
 
 
 class GpuAttention(MultiHeadAttention):
-    """Joint projections and our row kernel while training; our kernel for few queries, or PyTorch's, otherwise."""
+    """Joint projections and our row kernels while training; our kernel for few queries, or PyTorch's, otherwise."""
 
     joined: Joined
 
@@ -59,8 +59,9 @@ class GpuAttention(MultiHeadAttention):
             joined = _side_by_side(memory, (self.key, self.value))
             telling = self._rotated(joined, sight.key_positions, self.heads)
         spans = _SPANS.get(sight.allowed(), lambda allowed: spans_of(allowed, x.size(1)))
-        heads: Tensor = torch.ops.regard.row_attention(asking, telling, spans, self.heads)[0]
-        return self.output(heads)
+        short = _kernel_for(x, memory) == "row_attention"
+        attend = torch.ops.regard.row_attention if short else torch.ops.regard.long_row_attention
+        return self.output(attend(asking, telling, spans, self.heads)[0])
 
     def attention(self, query: Tensor, key: Tensor, value: Tensor, sight: Sight) -> Tensor:
         """[B, H, T, K] and [B, H, S, K] twice -> [B, H, T, K]."""
@@ -92,15 +93,13 @@ class GpuAttention(MultiHeadAttention):
         return width == self.value.weight.size(0) and width // self.heads in _WIDTHS
 
     def _is_joint(self, x: Tensor, memory: Tensor) -> bool:
-        """Whether our kernel for training serves: on a GPU, in half precision, in short rows, unobserved."""
-        if self.observer is not None or not _learns_on_a_gpu(x) or not self._is_short(x, memory):
+        """Whether one of our kernels for training serves: on a GPU, in half precision, unobserved."""
+        if self.observer is not None or not _learns_on_a_gpu(x) or not self._has_equal_widths():
             return False
+        fits = max(x.size(1), memory.size(1)) <= _LONGEST_ROW
         halves = x.dtype in _HALVES or torch.is_autocast_enabled(x.device.type)
         rotates = isinstance(self.rotation, Rotation)
-        return halves and works("row_attention") and (not rotates or works("turning"))
-
-    def _is_short(self, x: Tensor, memory: Tensor) -> bool:
-        return self._has_equal_widths() and max(x.size(1), memory.size(1)) <= _LONGEST_ROW
+        return fits and halves and works(_kernel_for(x, memory)) and (not rotates or works("turning"))
 
     def _rotated(self, joined: Tensor, positions: Tensor, heads: int) -> Tensor:
         """[..., M * K] -> the same, the first heads rotated, if the model rotates."""
@@ -202,6 +201,10 @@ def spans_of(allowed: Tensor, queries: int) -> Tensor:
     first = torch.where(allowed, place, allowed.size(3)).amin(3)
     beyond = torch.where(allowed, place + 1, 0).amax(3)
     return (first + (beyond << 16)).squeeze(1).expand(-1, queries)
+
+
+def _kernel_for(x: Tensor, memory: Tensor) -> str:
+    return "row_attention" if max(x.size(1), memory.size(1)) <= _SHORT_ROW else "long_rows"
 
 
 def _learns_on_a_gpu(x: Tensor) -> bool:

@@ -70,11 +70,20 @@ class Below(nn.Module):
         """[B, T] ids or [B, T, F] vectors, and [B, T] -> [B, T, D]."""
         x = self.embedding(tokens)
         if self.token_dropout and self.training:
-            x = x * F.dropout(x.new_ones(*positions.shape, 1), self.token_dropout)
+            x = x * self._kept(positions).to(x.dtype)
         x = self.positions(x, positions)
         if self.segments is not None:
             x = x + self.segments[0]
         return cast("Tensor", self.dropout(self.norm(x)))
+
+    def _kept(self, positions: Tensor) -> Tensor:
+        """[B, T, 1] by what each token is multiplied: a text's first one stays.
+
+        Where positions are not added, a token that is left out is zero, and so is what it finds among zeros: at zero,
+        the gradient of each normalisation is hundreds of times its incoming one, and that of a deep stack is infinite.
+        """
+        kept = F.dropout(torch.ones(*positions.shape, 1, device=positions.device), self.token_dropout)
+        return torch.where((positions == 0)[..., None], 1.0, kept)
 
     def of(self, rows: Rows) -> Tensor:
         """[B, T, D] of the rows of a batch."""

@@ -21,12 +21,12 @@ import torch
 from regard.batches.rows import Rows, rows_of
 from regard.errors import RegardError
 from regard.models.protocols import Model
-from regard.search import Board, Request, Result, Search, SearchSettings, Session, StateBoard, build
+from regard.search import Request, Result, Search, SearchSettings, Session, StateBoard, build
 from regard.search.length import limit
 from regard.tokens import Tokenisers
-from regard.translation.engines.captured_board import CapturedBoard
+from regard.translation.engines.benches import SHARE, Bench, Benches
 from regard.translation.engines.engine import Decoding, EngineFile, Loaded, Made, Work, request_for
-from regard.translation.engines.ensemble import Ensemble, in_place
+from regard.translation.engines.ensemble import Ensemble
 from regard.translation.garbage import no_garbage
 
 _CPU_TOKENS = 16384  # source tokens, padding included, for all hypotheses together
@@ -36,8 +36,6 @@ _GPU_ROWS = 8192  # hypotheses of a model in half precision that are searched to
 _PLENTY = 128 << 30  # bytes
 _FEWEST = 8  # places
 _GPU_SHORTEST = 32  # tokens that sources are padded to, or twice as many, or four times ...
-_GPU_SHARE = 1 / 8  # of the places is filled at a time
-_MOST_BENCHES = 4  # kept at a time; with a base model in float32 each takes about 9 GB
 
 
 class _Order(NamedTuple, Generic[Made]):
@@ -89,7 +87,7 @@ class TorchEngine:
         self.model, self.precision = model, precision  # that of its weights
         self.tokenisers, self.device, self.gpu_rows = tokenisers, device, gpu_rows
         self.lock = lock or RLock()  # held while the model computes
-        self.benches: dict[tuple[int, SearchSettings], _Bench] = {}
+        self.benches = Benches()  # by the length of sources, and settings
 
     @torch.no_grad()
     def search(
@@ -139,8 +137,7 @@ class TorchEngine:
             board = StateBoard(self.model.step, partial(self._started, search.width), device=self.device)
             places = max(_FEWEST, _CPU_TOKENS // search.width // _OPEN_LENGTH)
             return Session(board, search, places=places, free=0)
-        bench = self._bench(kind.length, search, plain=kind.plain)
-        return Session(bench.board, bench.search, places=bench.places, free=_GPU_SHARE, fixed=True, room=bench.room)
+        return self._bench(kind.length, search, plain=kind.plain).session()
 
     def forget_session(self, kind: SessionKind) -> None:
         """Frees what a session has left on the device, after an error in one of its steps."""
@@ -185,8 +182,7 @@ class TorchEngine:
         self, length: int, numbers: Sequence[int], order: _Order[Made], search: Search
     ) -> list[tuple[int, Made]]:
         """What is made of sentences that are padded to the same length, as they are found."""
-        bench = self._bench(length, search, plain=order.is_plain(numbers))
-        session = Session(bench.board, bench.search, places=bench.places, free=_GPU_SHARE, fixed=True, room=bench.room)
+        session = self._bench(length, search, plain=order.is_plain(numbers)).session()
         try:
             return list(_made(session, numbers, order))
         except BaseException:  # sentences are left in the places
@@ -210,42 +206,20 @@ class TorchEngine:
         state = self._start(width, rows_of(rows, length=length).to(self.device))
         return state.keep(torch.arange(len(sentences), device=self.device))
 
-    def _bench(self, length: int, search: Search, *, plain: bool) -> _Bench:
-        """Places for sources of this length, all free.
-
-        Those that can be captured are kept and used again; beyond `_MOST_BENCHES`, the least recently used one goes.
-        """
+    def _bench(self, length: int, search: Search, *, plain: bool) -> Bench:
+        """Places for sources of this length, all free."""
         key = (length, search.settings)
-        if plain and key in self.benches:
-            self.benches[key] = self.benches.pop(key)  # the last is the one used most recently
-            return self.benches[key]
+        if plain and (kept := self.benches.again(key)):
+            return kept
         rows, width = self.gpu_rows or _rows_for(self.device, self.precision), search.width
         places = max(_FEWEST, rows // width * _GPU_SHORTEST // length)
-        group = max(1, int(places * _GPU_SHARE))
         nothing = rows_of([[[self.tokenisers.source.end]]] * places, length=length).to(self.device)
-        state = self._start(width, nothing)
-        room = limit(Request(source_length=length), search.settings) + 1
-        fixed = in_place(state, room) if plain and search.may_stay_in_place else None
-        if fixed is None:
-            start = partial(self._entering, width, group, length)
-            board = StateBoard(self.model.step, start, device=self.device, state=state, places=places)
-            return _Bench(places, search, None, board)
-        while len(self.benches) >= _MOST_BENCHES:
-            del self.benches[next(iter(self.benches))]
-        own = build(search.settings, begin=search.begin, end=search.end, device=self.device)
-        some = Rows(*(tensor[:group] for tensor in nothing))
-        captured = CapturedBoard(self.model, own, fixed, start=partial(self._start, width), nothing=some)
-        self.benches[key] = _Bench(places, own, room, captured)
-        return self.benches[key]
-
-
-class _Bench(NamedTuple):
-    """Places for sentences, and the search that moves them on."""
-
-    places: int
-    search: Search
-    room: int | None
-    board: Board
+        start, room = partial(self._start, width), limit(Request(source_length=length), search.settings) + 1
+        if plain and (made := self.benches.made(key, self.model, search, start=start, nothing=nothing, room=room)):
+            return made
+        entering = partial(self._entering, width, max(1, int(places * SHARE)), length)
+        board = StateBoard(self.model.step, entering, device=self.device, state=start(nothing), places=places)
+        return Bench(places, search, None, board)
 
 
 def _made(session: Session, numbers: Sequence[int], order: _Order[Made]) -> Iterator[tuple[int, Made]]:
