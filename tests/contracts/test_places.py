@@ -12,9 +12,10 @@ from torch import Tensor
 
 from baselines import model as baseline
 from regard.errors import RegardError
-from regard.search import Request, Result, SearchSettings
+from regard.search import Request, Result, SearchSettings, build
 from regard.translation.engines import captured_board as captured
 from regard.translation.engines.captured_board import CapturedBoard
+from regard.translation.engines.engine import request_for
 from regard.translation.engines.ensemble import Ensemble
 from regard.translation.engines.torch import TorchEngine
 from regard.translation.garbage import no_garbage
@@ -138,6 +139,28 @@ def test_many_more_sentences_than_places_on_a_processor_find_what_they_find_alon
     for number in (0, 50, 299):
         (alone,) = engine.search([given[number]], settings)
         assert alone.hypotheses[0].ids == together[number].hypotheses[0].ids
+
+
+@METHODS
+def test_several_moves_in_a_step_give_the_same_results(engine: TorchEngine, method: dict[str, Any]) -> None:
+    settings = SearchSettings(max_length_offset=12, max_length_factor=0.2, **method)
+    given = [sentence for sentence in sentences(40) if len(sentence) < 32]
+    search = build(settings, begin=0, end=1, device="cpu")
+    results: dict[int, dict[Any, Result]] = {}
+    steps: dict[int, int] = {}
+    for moves in (1, 4, 1):
+        session = engine._bench(32, search, plain=True).session()
+        for number, sentence in enumerate(given):
+            session.submit(number, [*sentence, 1], request_for(sentence))
+        steps[moves], found = 0, {}
+        while not session.is_idle:
+            found |= dict(session.step(moves=moves))
+            steps[moves] += 1
+        assert session.may_leap
+        assert sorted(found) == list(range(len(given)))
+        assert results.setdefault(moves, found) == found
+    assert results[4] == results[1]
+    assert steps[4] < steps[1]
 
 
 def on_a_gpu(engine: TorchEngine) -> TorchEngine:

@@ -253,12 +253,12 @@ class Search(ABC):
         return dict(zip(gone.sentences, gone.results(), strict=True))
 
     @torch.no_grad()
-    def dismiss(self) -> Dismissed:
-        """The sentences that are finished; their places are free now.
+    def dismiss(self, *, moves: int = 1) -> Dismissed:
+        """The sentences that are finished after so many moves; their places are free now.
 
         Here the host waits for the device; before, only for a prefix.
         """
-        self._clock += 1
+        self._clock += moves
         if self._news is None:
             self.send_news()
         assert self._news is not None

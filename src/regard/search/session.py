@@ -180,9 +180,18 @@ class Session:
         """Whether every request has its result, or was cancelled."""
         return not (self._waiting or self._left or self._search.is_busy)
 
-    def step(self) -> list[tuple[Hashable, Result]]:
-        """Lets newcomers in, moves all sentences one token on, and gives results that were found in earlier steps."""
-        return list(self._stepped())
+    def step(self, *, moves: int = 1) -> list[tuple[Hashable, Result]]:
+        """Lets newcomers in, moves all sentences one token on, and gives results that were found in earlier steps.
+
+        Where the search stays in place, several `moves` make a step: a sentence that is finished by the first of them
+        leaves after the last, with the same result. The host has less to do, and is waited for less often.
+        """
+        return list(self._stepped(moves))
+
+    @property
+    def may_leap(self) -> bool:
+        """Whether a step may make several moves."""
+        return self._room is not None
 
     def results(self, coming: Iterable[tuple[Hashable, Any, Request]] = ()) -> Iterator[tuple[Any, Result]]:
         """The key and the result of every request, as they are found, until the session is idle.
@@ -197,18 +206,20 @@ class Session:
         if self._room is None:
             self._search.reserve(0)
 
-    def _stepped(self) -> Iterator[tuple[Hashable, Result]]:
+    def _stepped(self, moves: int = 1) -> Iterator[tuple[Hashable, Result]]:
         """A step. Its results are given while the device computes it."""
+        assert moves == 1 or self.may_leap
         self._admit()
         search = self._search
         if not search.is_busy:
             yield from self._made(lambda _: True)
             return
-        self._board.move(search)
+        for _ in range(moves):
+            self._board.move(search)
         search.send_news()
         self._draw(min(self._most, len(self._waiting) + self._ahead))
         yield from self._made(lambda count: count < self._fewest or (search.is_moving and count < self._most))
-        gone = search.dismiss()
+        gone = search.dismiss(moves=moves)
         if gone.sentences:
             self._left.append(_Left(deque(self._keys[place] for place in gone.sentences), gone.results()))
 

@@ -25,6 +25,7 @@ from regard.translation.engines.engine import Engine
 from regard.translation.engines.torch import SessionKind, TorchEngine
 
 _MOST_TOKENS = 16384  # of the sources in sessions on a CPU
+_MOVES = 4  # of a session on a GPU in a step: other threads want the interpreter as often as the host is needed
 _LINGER = 0.04  # of the time of its last window, a worker waits for as many sentences as that had
 
 Seen = Callable[[int, int], None]  # so many sentences were searched together, and so many tokens found in them
@@ -204,7 +205,7 @@ class SessionLane:
             del self._sessions[kind]
             return
         together = len(opened.items)
-        found = opened.session.step()
+        found = opened.session.step(moves=_MOVES if opened.session.may_leap else 1)
         if found:
             self._seen(together, sum(len(result.hypotheses[0].ids) + 1 for _, result in found))
         for key, result in found:

@@ -60,6 +60,9 @@ _PERCENT = (
 )
 _ALWAYS = (*_ADDRESSES, *_MARKUP, *_TEMPLATES, *_VARIABLES, *IDENTIFIERS)
 _SIGNS = re.compile(rf"[{{%<&$@]|\[\[|://|www\.|\+\d|\d\.\d+\.\d|v\d|{SIGNS}")  # without any of these, no placeholder
+_WORD = r"(?:[A-ZÀ-ÖØ-Þ][a-zß-öø-ÿ']*+|[a-zß-öø-ÿ']++)"
+_TOKEN = rf"[\"(]?(?:{_WORD}(?:(?<=[a-zß-öø-ÿ])-{_WORD})*+|\d++(?:[.,]\d++)?+)[\")]?[,;:.!?]?[\")]?"
+_PLAIN = re.compile(rf"(?:{_TOKEN} )*+(?:{_TOKEN})?")  # words and numbers alone: none here either, and sooner seen
 _ELEMENT = re.compile(r"<%|<(?:code|kbd|samp|tt)\b[^<>]*>[^<>]*</")
 
 _TOUCHING = re.compile(r"[^\w\s<>]{0,2}")
@@ -100,7 +103,7 @@ class Placeholder(NamedTuple):
 
 def placeholders(text: str, syntax: str = "") -> list[Placeholder]:
     """All placeholders of a text, in order. `syntax` is one of `SYNTAXES`, or empty for running text."""
-    if not _SIGNS.search(text):
+    if _PLAIN.fullmatch(text) or not _SIGNS.search(text):
         return []
     return [Placeholder(match.group(), *match.span()) for match in _pattern(syntax).finditer(text)]
 

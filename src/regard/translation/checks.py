@@ -77,7 +77,7 @@ class Checks:
         found += [Finding("terms", f"{term!r} would make the sentence worse") for term in pair.terms]
         if not any(map(str.isalnum, target)) and any(map(str.isalnum, source)):
             found.append(Finding("words", "no words are left"))
-        elif _letters(source) > 8 and _letters(source) > 5 * _letters(target):
+        elif (letters := _letters(source)) > 8 and letters > 5 * _letters(target):
             found.append(Finding("length", "it is much shorter than the source"))
         elif len(source) > _FEW or len(target) > _FEW:
             found += _of_length(source, target)
