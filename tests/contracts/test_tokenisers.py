@@ -8,8 +8,10 @@ import os
 import pickle
 import subprocess
 import sys
+import time
 from itertools import pairwise
 from pathlib import Path
+from random import Random
 
 import pytest
 from sentencepiece import SentencePieceProcessor
@@ -17,6 +19,7 @@ from sentencepiece import SentencePieceProcessor
 from regard import SettingsError, TextError
 from regard.settings import Settings
 from regard.tokens import Tokeniser, TokeniserSettings, kind_names, kinds, train
+from regard.tokens.kinds import subwords
 from regard.tokens.protected import PATTERNS
 from regard.tokens.tokeniser import find_kind
 from regard.tokens.training import sampled
@@ -235,6 +238,31 @@ def test_training_subwords_is_quiet(capfd: pytest.CaptureFixture[str]) -> None:
     train(ENGLISH, GERMAN, settings("subwords", vocabulary=300))
     captured = capfd.readouterr()
     assert captured.out + captured.err == ""
+
+
+def made_up_lines(count: int) -> list[str]:
+    draw = Random(1)  # noqa: S311
+    words = ["".join(draw.choice("abcdefghijklmnop") for _ in range(draw.randint(2, 9))) for _ in range(2_000)]
+    return [" ".join(draw.choices(words, k=20)) for _ in range(count)]
+
+
+def test_a_text_that_comes_twice_as_a_whole_is_soon_learned() -> None:
+    """SentencePiece 0.2.2 reads a repeated passage from each of its places to its end, unless the text ends there."""
+    lines = made_up_lines(2_000)
+    began = time.monotonic()
+    made = train([*lines, *lines, "The end."], (), TokeniserSettings(vocabulary=500, options={"algorithm": "unigram"}))
+    assert time.monotonic() - began < 30
+    assert made.source.decode(made.source.encode(lines[7])) == lines[7]
+
+
+def test_only_texts_with_repeated_passages_change_their_order() -> None:
+    lines = made_up_lines(50)
+    assert subwords._without_repeated_passages(lines) is lines
+    assert subwords._without_repeated_passages(lines[:5] * 2) == lines[:5] * 2  # shorter than a passage
+    twice = subwords._without_repeated_passages(lines * 2)
+    assert sorted(twice) == sorted(lines * 2)
+    assert twice != lines * 2
+    assert twice == subwords._without_repeated_passages(lines * 2)
 
 
 def test_a_sample_is_even_and_within_its_limit() -> None:

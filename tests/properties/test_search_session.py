@@ -87,9 +87,9 @@ def test_a_result_is_given_between_the_beginning_of_a_step_and_its_end(monkeypat
         events.append("begins")
         return move(logits)
 
-    def ends() -> Dismissed:
+    def ends(*, moves: int) -> Dismissed:
         events.append("ends")
-        return dismiss()
+        return dismiss(moves=moves)
 
     monkeypatch.setattr(search, "move", begins)
     monkeypatch.setattr(search, "dismiss", ends)

@@ -16,6 +16,7 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import cached_property
+from random import Random
 from typing import Any, Literal
 
 from pydantic import Field
@@ -29,6 +30,7 @@ from regard.tokens.tokeniser import BEGIN, END, SPACE, SPECIAL, UNKNOWN, fingerp
 
 _THREADS = 16  # the sums of unigram training depend on how many threads share them: a constant makes files repeatable
 _SEEDS, _SEEDS_A_PIECE = 300_000, 8  # unigram training begins with so many candidates; more are slower and no better
+_PASSAGE = 8  # texts; whether as many in a row come twice decides about their order
 _BYTES = 256
 _TOGETHER = 10_000  # texts whose characters are counted at a time
 _FEW = 24  # texts that are encoded one by one
@@ -128,7 +130,7 @@ def train(texts: Sequence[str], *, vocabulary: int, protected: Sequence[str], op
     model = io.BytesIO()
     try:
         SentencePieceTrainer.train(
-            sentence_iterator=iter(texts),
+            sentence_iterator=iter(_without_repeated_passages(texts) if options.algorithm == "unigram" else texts),
             model_writer=model,
             model_type=options.algorithm,
             vocab_size=vocabulary,
@@ -179,6 +181,20 @@ def load(files: Mapping[str, bytes], *, options: Options) -> Subwords:
 def _readable(text: str) -> str:
     """The text without the two characters that SentencePiece keeps for itself; it would drop a line with U+2585."""
     return text.replace(SPACE, " ").replace("\u2585", " ")
+
+
+def _without_repeated_passages(texts: Sequence[str]) -> Sequence[str]:
+    """The same texts, in an order drawn by lot where a passage of them comes twice.
+
+    SentencePiece 0.2.2 looks for strings that occur often, and what comes twice as a whole, such as a file that is
+    listed twice, it reads from each of its places to its end, which takes time by the square of its length.
+    """
+    places = range(len(texts) - _PASSAGE + 1)
+    if len({tuple(texts[place : place + _PASSAGE]) for place in places}) == len(places):
+        return texts
+    mixed = list(texts)
+    Random(0).shuffle(mixed)  # noqa: S311
+    return mixed
 
 
 def _candidates(texts: Sequence[str], vocabulary: int) -> dict[str, Any]:
