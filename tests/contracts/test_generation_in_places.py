@@ -102,6 +102,17 @@ def test_a_listener_who_leaves_frees_the_place(folder: Path, monkeypatch: pytest
     assert whole == model.generate("the", max_tokens=8).text
 
 
+def test_between_two_pieces_of_a_stream_others_may_be_generated(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(captured_board, "captured", lambda work: work)
+    model = regard.load(folder, device="cpu")
+    way, settings = generation(model, Benches()), search_settings(8, None, None, None, None, 1)
+    beginning = model.lines.encode("the")
+    stream = way.stream(beginning, settings)
+    first = next(stream)
+    ((between,),) = way.all([beginning], settings)
+    assert first + "".join(stream) == between.text == model.generate("the", max_tokens=8).text
+
+
 def test_where_memory_does_not_suffice_for_places_the_texts_are_generated_without(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

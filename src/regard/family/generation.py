@@ -138,7 +138,7 @@ class Generation:
         places = min(max(1, _PLACES // search.width), 1 << (len(begun) - 1).bit_length())
         key = (length, places, search.settings)
         if kept := self.benches.again(key):
-            return kept
+            return None if kept.search.is_busy else kept  # with a stream that is still listened to
         nothing = rows_of([[[self.lines.tokeniser.begin]]] * places, length=length).to(self.device)
         start, room = partial(self._start, search.width), limit(Request(source_length=length), search.settings) + 1
         try:
