@@ -90,7 +90,8 @@ def test_an_export_has_the_same_logits_tokens_and_weights_after_the_round_trip(
         with torch.no_grad():
             expected = loaded.model(batch)[0][:, list(numbering.target)]
             found = model(input_ids=torch.tensor([ids]), decoder_input_ids=start).logits[0]
-        torch.testing.assert_close(found[:, :-1], expected[:, :-1], rtol=0, atol=1e-5)
+        words = [token for token in range(found.size(1)) if token != numbering.padding[1]]
+        torch.testing.assert_close(found[:, words], expected[:, words], rtol=0, atol=1e-5)
     restored = opened(tmp_path / "out")
     assert restored.tokeniser == loaded.tokeniser
     assert restored.description.settings == loaded.description.settings

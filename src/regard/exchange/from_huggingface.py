@@ -245,11 +245,12 @@ def _with_rows(
     """Ids as in Regard, and the padding token's numbers back in their places."""
     numbering = hub_files.padding_last(tokenisers)
     found = dict(weights)
-    for name, ids in (
-        ("source_embedding.weight", numbering.source),
-        ("target_embedding.weight", numbering.target),
-        ("output_embedding.weight", numbering.target),
-        ("output_bias", numbering.target),
+    of_source, of_target = (numbering.source, numbering.padding[0]), (numbering.target, numbering.padding[1])
+    for name, (ids, padding) in (
+        ("source_embedding.weight", of_source),
+        ("target_embedding.weight", of_target),
+        ("output_embedding.weight", of_target),
+        ("output_bias", of_target),
     ):
         if name not in found:
             continue
@@ -259,7 +260,7 @@ def _with_rows(
         rows[list(ids)] = found[name]
         lost = origin.row(own, name, rows[0].numel())
         if lost is not None:
-            rows[ids[-1]] = lost.view_as(rows[0])
+            rows[ids[padding]] = lost.view_as(rows[0])
         found[name] = rows
     if not settings.output_bias:
         found.pop("output_bias", None)

@@ -25,24 +25,33 @@ _KINDS = ("subwords", "marian")
 
 
 class Numbering(NamedTuple):
-    """[their id] Regard's id, of each side."""
+    """[their id] Regard's id, of each side, and their id of the padding token."""
 
     source: Sequence[int]
     target: Sequence[int]
+    padding: tuple[int, int]
 
 
 def as_they_are(tokenisers: Tokenisers) -> Numbering:
     """The same ids as in Regard."""
-    return Numbering(range(tokenisers.source.size), range(tokenisers.target.size))
+    source, target = tokenisers.source, tokenisers.target
+    return Numbering(range(source.size), range(target.size), (source.begin, target.begin))
 
 
 def padding_last(tokenisers: Tokenisers) -> Numbering:
-    """The padding token, which the decoder starts from, after all others; these keep their order."""
+    """The padding token, which the decoder starts from, after all others; these keep their order.
 
-    def numbers(tokeniser: Tokeniser) -> list[int]:
-        return [*(token for token in range(tokeniser.size) if token != tokeniser.begin), tokeniser.begin]
+    A Marian model has one number of it for both sides, so in a larger vocabulary of the target it is where it is in
+    that of the source.
+    """
 
-    return Numbering(numbers(tokenisers.source), numbers(tokenisers.target))
+    def numbers(tokeniser: Tokeniser, place: int) -> list[int]:
+        others = [token for token in range(tokeniser.size) if token != tokeniser.begin]
+        return [*others[:place], tokeniser.begin, *others[place:]]
+
+    last = tokenisers.source.size - 1
+    target = min(last, tokenisers.target.size - 1)
+    return Numbering(numbers(tokenisers.source, last), numbers(tokenisers.target, target), (last, target))
 
 
 def names(tokeniser: Tokeniser, ids: Sequence[int]) -> list[str]:

@@ -55,7 +55,7 @@ def write(loaded: ModelFolder, out: Path, stored_as: str) -> None:
     settings, tokenisers = _refused_or_read(loaded)
     numbering = hub_files.padding_last(tokenisers)
     ours = models.tensors(loaded.model)
-    theirs = to_marian(_on_cpu(ours), settings, source=numbering.source, target=numbering.target)
+    theirs = to_marian(_on_cpu(ours), settings, **numbering._asdict())
     files = hub_files.side_files(loaded, tokenisers, numbering=numbering, stored_as=stored_as)
     files[WEIGHTS] = save_tensors(packed(theirs, stored_as), metadata={"format": "pt"})
     files[origin.FILE] = origin.written(loaded, _lost(ours, settings, tokenisers), files)

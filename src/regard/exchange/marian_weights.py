@@ -86,10 +86,21 @@ def _permuted(weights: Mapping[str, Tensor], order: Tensor) -> dict[str, Tensor]
     return found
 
 
+_Ids = tuple[list[int], int]  # [Marian's id] Regard's, and Marian's id of the padding token
+
+
 def to_marian(
-    weights: Mapping[str, Tensor], settings: TransformerSettings, *, source: Sequence[int], target: Sequence[int]
+    weights: Mapping[str, Tensor],
+    settings: TransformerSettings,
+    *,
+    source: Sequence[int],
+    target: Sequence[int],
+    padding: tuple[int, int],
 ) -> dict[str, Tensor]:
-    """Regard's weights as Marian's; `source` and `target` have Regard's id for each of Marian's, padding the last."""
+    """Regard's weights as Marian's; `source` and `target` have Regard's id for each of Marian's.
+
+    `padding` has Marian's id of the padding token on each side.
+    """
     if settings.positions == "interleaved":
         weights = in_halves(weights, settings.d_model)
     found: dict[str, Tensor] = {}
@@ -97,22 +108,23 @@ def to_marian(
         weight = weights.get(name)
         width = settings.d_model  # of attention's biases, where Regard has none
         found[marian_name(name)] = torch.zeros(width) if weight is None else weight
-    found |= _embeddings(weights, settings, list(source), list(target))
+    found |= _embeddings(weights, settings, (list(source), padding[0]), (list(target), padding[1]))
     bias = weights.get("output_bias", torch.zeros(settings.target_vocabulary))[list(target)].clone()
-    bias[-1] = FORBIDDEN
+    bias[padding[1]] = FORBIDDEN
     found[OUTPUT_BIAS] = bias[None]
     return {name: weight.contiguous() for name, weight in found.items()}
 
 
 def _embeddings(
-    weights: Mapping[str, Tensor], settings: TransformerSettings, source: list[int], target: list[int]
+    weights: Mapping[str, Tensor], settings: TransformerSettings, source: _Ids, target: _Ids
 ) -> dict[str, Tensor]:
     """One matrix, two or three, each under the name that Marian gives to what it shares."""
 
-    def read(name: str, ids: list[int]) -> Tensor:
+    def read(name: str, side: _Ids) -> Tensor:
+        ids, padding = side
         rows = weights[name][ids].clone()
         if settings.start == "zero":
-            rows[-1] = 0.0
+            rows[padding] = 0.0
         return rows
 
     tied = settings.tied_embeddings
@@ -122,5 +134,5 @@ def _embeddings(
     of_target = "source_embedding.weight" if tied == "source-target" else "target_embedding.weight"
     found[DECODER] = read(of_target, target)
     if tied != "target-output":
-        found[OUTPUT] = weights["output_embedding.weight"][target]
+        found[OUTPUT] = weights["output_embedding.weight"][target[0]]
     return found
