@@ -105,7 +105,7 @@ class Generation:
                 if stopped:
                     return
         finally:
-            session.cancel(0)  # whoever listened may have left
+            session.cancel(0)  # the listener may have left
 
     def _begun(self, beginnings: Sequence[Sequence[int]]) -> list[list[int]]:
         """With the token that begins all texts; too long ones are refused."""

@@ -21,7 +21,7 @@ import triton.language as tl
 from torch import Tensor
 
 from regard.kernels.multiprocessors import tried_on
-from regard.kernels.row_attention import Projections, by_head, empty, empty_gradients
+from regard.kernels.row_attention import Projections, agrees_by, by_head, empty, empty_gradients
 
 LONGEST = 1 << 14
 
@@ -354,26 +354,5 @@ def _power_of_2(length: int) -> int:
 
 def agrees() -> bool:
     """Whether answers and gradients are those of PyTorch in float32, as nearly as half of it can tell."""
-    from torch.nn import functional as F
-
-    device, half = tried_on()
-    length = 300 if device.type == "cuda" else 150
-    draw = torch.Generator().manual_seed(0)
-    place = torch.arange(length, device=device, dtype=torch.int32)
-    first = place // 70 * 70  # of a sentence, in which one looks backwards
-    spans = (first + (place + 1 << 16)).expand(2, -1)
-    allowed = (place >= first[:, None]) & (place <= place[:, None])
-    pairs: list[tuple[Tensor, Tensor]] = []
-    with torch.enable_grad(), torch.autocast(device.type, enabled=False):
-        for parts in ((3,), (1, 2)):
-            drawn = (torch.randn(2, length, 128 * part, generator=draw).to(device, half) for part in (*parts, 1))
-            *inputs, gradient = (tensor.requires_grad_() for tensor in drawn)
-            precise = [tensor.detach().float().requires_grad_() for tensor in inputs]
-            telling = None if len(parts) == 1 else inputs[1]
-            found = torch.ops.regard.long_row_attention(inputs[0], telling, spans, 2)[0]
-            views = Projections.of(precise[0], None if telling is None else precise[1], 2)
-            expected = F.scaled_dot_product_attention(*views, attn_mask=allowed).transpose(1, 2).flatten(2)
-            ours = torch.autograd.grad(found, inputs, gradient)
-            theirs = torch.autograd.grad(expected, precise, gradient.float())
-            pairs += zip((found, *ours), (expected, *theirs), strict=True)
-    return all(torch.allclose(ours.float(), theirs, rtol=2e-2, atol=2e-2) for ours, theirs in pairs)
+    length = 300 if tried_on()[0].type == "cuda" else 150
+    return agrees_by(lambda *given: torch.ops.regard.long_row_attention(*given)[0], length=length, sentence=70)

@@ -18,6 +18,7 @@ Shapes: B rows, H heads, T queries, S keys, K width of a key and of a value; W =
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import torch
@@ -262,22 +263,27 @@ def _power_of_2(length: int) -> int:
 
 def agrees() -> bool:
     """Whether answers and gradients are those of PyTorch in float32, as nearly as half of it can tell."""
+    return agrees_by(lambda *given: torch.ops.regard.row_attention(*given)[0], length=LONGEST, sentence=28)
+
+
+def agrees_by(attend: Callable[..., Tensor], *, length: int, sentence: int) -> bool:
+    """The same for a way to attend over rows of this length, with sentences in which one looks backwards."""
     from torch.nn import functional as F
 
     device, half = tried_on()
     draw = torch.Generator().manual_seed(0)
-    place = torch.arange(LONGEST, device=device, dtype=torch.int32)
-    first = place // 28 * 28  # of a sentence, in which one looks backwards
+    place = torch.arange(length, device=device, dtype=torch.int32)
+    first = place // sentence * sentence
     spans = (first + (place + 1 << 16)).expand(2, -1)
     allowed = (place >= first[:, None]) & (place <= place[:, None])
     pairs: list[tuple[Tensor, Tensor]] = []
     with torch.enable_grad(), torch.autocast(device.type, enabled=False):
         for parts in ((3,), (1, 2)):
-            drawn = (torch.randn(2, LONGEST, 128 * part, generator=draw).to(device, half) for part in (*parts, 1))
+            drawn = (torch.randn(2, length, 128 * part, generator=draw).to(device, half) for part in (*parts, 1))
             *inputs, gradient = (tensor.requires_grad_() for tensor in drawn)
             precise = [tensor.detach().float().requires_grad_() for tensor in inputs]
             telling = None if len(parts) == 1 else inputs[1]
-            found = torch.ops.regard.row_attention(inputs[0], telling, spans, 2)[0]
+            found = attend(inputs[0], telling, spans, 2)
             views = Projections.of(precise[0], None if telling is None else precise[1], 2)
             expected = F.scaled_dot_product_attention(*views, attn_mask=allowed).transpose(1, 2).flatten(2)
             ours = torch.autograd.grad(found, inputs, gradient)
